@@ -1,0 +1,63 @@
+# Every target makes the environments it needs by itself; `make PYTHON=/path/to/python3` chooses the interpreter.
+PYTHON ?=
+export PYTHON
+# Tools in the environments are found by name; nothing is installed outside this folder.
+SYSTEM_PATH := $(PATH)
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/sam/bin:$(PATH)
+export SAM_CLI_TELEMETRY := 0
+# For the tests' static parts of SAM; no call of any target leaves this machine for AWS.
+export AWS_DEFAULT_REGION := eu-central-1
+
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header --upgrade
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types contracts build validate coverage bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Make the environments (.venv, .tools); does nothing when they are up to date
+	@PATH='$(SYSTEM_PATH)' python3 infra/local/setup.py
+
+demo: setup ## Deploy to the local stack and tell the whole story with real functions
+	@python -m infra.local.demo
+
+test: setup ## Run all tests, those on the local stack included
+	@python -m pytest --cov --cov-report= --cov-fail-under=0
+
+check: lint types contracts build validate coverage ## Everything that must pass before a change lands
+
+lint: setup ## ruff: style and common mistakes
+	@ruff check .
+
+types: setup ## mypy, strict
+	@mypy
+
+contracts: setup ## import-linter: which part may import which
+	@PYTHONPATH=. lint-imports
+
+build: setup ## sam build, then import every built function
+	@python -m infra.local.build
+
+validate: setup ## sam validate and cfn-lint on the templates
+	@sam validate --lint
+	@cfn-lint template.yaml infra/observability.yaml
+
+# Silent when all is well, so that the tests' own summary stays the last thing said.
+coverage: test ## Branch coverage of the last test run: 95 % in all, 100 % of the core
+	@coverage report --format=total >/dev/null || { coverage report; exit 1; }
+	@coverage report --format=total --include='*/core/*' --fail-under=100 >/dev/null || \
+		{ coverage report --include='*/core/*' --fail-under=100; exit 1; }
+
+bench: setup ## Benchmarks; they measure and are no part of the tests
+	@python -m pytest tests/benchmarks -o python_files='bench_*.py' -s
+
+# Locks hold for Python 3.11 to 3.13 on Linux and macOS. Needs uv, which nothing else here does:
+# python3 -m venv /tmp/uv && /tmp/uv/bin/pip install uv && PATH=/tmp/uv/bin:$PATH make lock
+lock: ## Renew requirements/*.txt and the layer's pins from requirements/*.in
+	cd requirements && $(LOCK) layer.in -o ../layers/common/requirements.txt
+	cd requirements && for name in dev stack sam; do $(LOCK) $$name.in -o $$name.txt || exit 1; done
+
+clean: ## Remove the environments and everything that was built
+	rm -rf .venv .tools .aws-sam .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,68 @@
+"""The `retention` function: news of findings, the daily healing run, and what TTL has removed."""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from redeliver import settings, wiring
+from redeliver.retain import Report, Retain
+from redeliver.store.connection import connect
+from redeliver.store.findings import DynamoFindingRecords, DynamoFindings
+from redeliver.store.models import FindingModel, NotificationModel
+from redeliver.store.notifications import DynamoNotifications
+from redeliver.telemetry import EmfTelemetry
+
+
+FINDING_CHANGED = "Finding Status Changed"
+_TTL = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What an invocation needs."""
+
+    retain: Retain
+    telemetry: EmfTelemetry
+
+
+@cache
+def wired() -> Retention:
+    """Return the use case over the real adapters, made once per container."""
+    environment = settings.read(os.environ)
+    telemetry = wiring.telemetry_of_process()
+    notifications = connect(NotificationModel, environment.notifications_table)
+    findings = connect(FindingModel, wiring.required(environment.findings_table, "FINDINGS_TABLE"))
+    retain = Retain(
+        ledger=DynamoNotifications(notifications),
+        findings=DynamoFindings(findings),
+        records=DynamoFindingRecords(notifications, findings),
+        telemetry=telemetry,
+        clock=wiring.now,
+        retention=environment.policy.retention,
+    )
+    return Retention(retain, telemetry)
+
+
+def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, Any]:
+    """Answer a finding's news, the daily schedule, or a batch of the table's stream with the run's counts."""
+    retention = wired()
+    with retention.telemetry.invocation(context.aws_request_id):
+        return _run(retention.retain, event, context).as_json()
+
+
+def _run(retain: Retain, event: dict[str, Any], context: wiring.LambdaContext) -> Report:
+    if "Records" in event:
+        return retain.removed(_forgotten(event["Records"]))
+    if event.get("detail-type") == FINDING_CHANGED:
+        return retain.news(event.get("detail"))
+    return retain.heal(wiring.InvocationDeadline(context))
+
+
+def _forgotten(records: list[dict[str, Any]]) -> list[str]:
+    """Return the channels of what TTL, and nobody else, removed."""
+    return [
+        record["dynamodb"]["Keys"]["channel"]["S"]
+        for record in records
+        if record.get("eventName") == "REMOVE" and record.get("userIdentity") == _TTL
+    ]

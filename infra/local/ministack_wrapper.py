@@ -1,0 +1,159 @@
+"""Run ministack with three things AWS does and this release of it does not.
+
+It runs in the stack's own environment and patches private names, so ministack is pinned exactly, and
+tests/stack/test_local_stack.py fails when one of the three stops working:
+
+1. TTL and point-in-time recovery declared for a table in CloudFormation take effect;
+2. what TTL removes leaves a REMOVE record in the table's stream, with the service's identity;
+3. Embedded Metric Format lines in a function's log become metrics.
+
+It is given a folder for everything temporary. It ends when its standard input ends, and removes the folder: so it
+never outlives the program that started it, however that died.
+"""
+
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ministack import app
+from ministack.core.responses import request_scope
+from ministack.services import cloudwatch, dynamodb, lambda_svc
+from ministack.services.cloudformation import provisioners
+
+REAPER = "redeliver-ttl-reaper"
+MINISTACKS_REAPER = "dynamodb-ttl-reaper"
+SERVICE = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+
+logger = logging.getLogger("redeliver.wrapper")
+
+
+def apply_table_settings() -> None:
+    """Make CloudFormation's tables have the TTL and recovery settings of their template."""
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]
+    create = handlers["create"]
+
+    def create_with_settings(logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
+        name, attributes = create(logical_id, props, stack_name)
+        if ttl := props.get("TimeToLiveSpecification"):
+            enabled = str(ttl.get("Enabled")).lower() == "true"
+            dynamodb._update_ttl({"TableName": name, "TimeToLiveSpecification": {**ttl, "Enabled": enabled}})
+        if recovery := props.get("PointInTimeRecoverySpecification"):
+            enabled = str(recovery.get("PointInTimeRecoveryEnabled")).lower() == "true"
+            specification = {"PointInTimeRecoveryEnabled": enabled}
+            dynamodb._update_continuous_backups({"TableName": name, "PointInTimeRecoverySpecification": specification})
+        return name, attributes
+
+    handlers["create"] = create_with_settings
+
+
+def remove_expired_items(every_seconds: float) -> None:
+    """Let TTL remove items, with a stream record each, in place of ministack's own reaper."""
+    build_record, remove = dynamodb._build_change_record, dynamodb._remove_item
+
+    def build_with_identity(*args: Any) -> dict[str, Any]:
+        record: dict[str, Any] = build_record(*args)
+        if threading.current_thread().name == REAPER:
+            record["userIdentity"] = SERVICE
+        return record
+
+    def remove_unless_ministacks_reaper(*args: Any) -> Any:
+        # Its reaper leaves no stream record; an item it took would vanish unseen.
+        return None if threading.current_thread().name == MINISTACKS_REAPER else remove(*args)
+
+    dynamodb._build_change_record = build_with_identity
+    dynamodb._remove_item = remove_unless_ministacks_reaper
+    _start(REAPER, lambda: _reap_for_ever(every_seconds))
+
+
+def _reap_for_ever(every_seconds: float) -> None:
+    while True:
+        time.sleep(every_seconds)
+        with dynamodb._lock:
+            for (account, region, name), setting in list(dynamodb._ttl_settings.all_items()):
+                table = dynamodb._tables.get_scoped(account, region, name)
+                if table and setting["TimeToLiveStatus"] == "ENABLED":
+                    with request_scope(account, region):
+                        _reap(name, table, setting["AttributeName"], time.time())
+
+
+def _reap(name: str, table: dict[str, Any], attribute: str, now: float) -> None:
+    expired = [
+        (hash_key, range_key)
+        for hash_key, items in table["items"].items()
+        for range_key, item in items.items()
+        # As DynamoDB: only numbers count, and a time more than five years ago is taken for a mistake.
+        if now - 5 * 365 * 86400 < float(item.get(attribute, {}).get("N", "inf")) <= now
+    ]
+    for keys in expired:
+        dynamodb._emit_stream_event(name, "REMOVE", dynamodb._remove_item(table, *keys), None)
+
+
+def turn_log_lines_into_metrics() -> None:
+    """Record what a function logs in Embedded Metric Format as CloudWatch metrics."""
+    emit_logs = lambda_svc._emit_lambda_logs
+
+    def emit_logs_and_metrics(func: Any, request_id: str, log_text: str, *args: Any, **more: Any) -> None:
+        emit_logs(func, request_id, log_text, *args, **more)
+        for blob in _embedded_metrics(log_text or ""):
+            _record(blob)
+
+    lambda_svc._emit_lambda_logs = emit_logs_and_metrics
+
+
+def _embedded_metrics(log_text: str) -> Iterator[dict[str, Any]]:
+    for line in log_text.splitlines():
+        if '"_aws"' in line:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                logger.warning("not a metric blob: %s", line[:200])
+
+
+def _record(blob: dict[str, Any]) -> None:
+    for directive in blob["_aws"]["CloudWatchMetrics"]:
+        for names in directive["Dimensions"]:
+            dimensions = {name: str(blob[name]) for name in names}
+            for metric in directive["Metrics"]:
+                values = blob[metric["Name"]]
+                for value in values if isinstance(values, list) else [values]:
+                    unit = metric.get("Unit", "None")
+                    cloudwatch.record_metric(directive["Namespace"], metric["Name"], value, unit, dimensions)
+
+
+def end_with_standard_input(scratch: str) -> None:
+    """Stop everything, the functions' processes and the temporary folder too, when the starter is gone."""
+
+    def wait_then_end() -> None:
+        sys.stdin.buffer.read()
+        shutil.rmtree(scratch, ignore_errors=True)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    _start("standard-input", wait_then_end)
+
+
+def _start(name: str, target: Callable[[], None]) -> None:
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+def main() -> None:
+    """Patch, then serve."""
+    [scratch] = sys.argv[1:]
+    if os.getpid() != os.getpgrp():
+        sys.exit("start this in a process group of its own: it ends its whole group")
+    sys.argv = sys.argv[:1]
+    end_with_standard_input(scratch)
+    apply_table_settings()
+    remove_expired_items(every_seconds=1)
+    turn_log_lines_into_metrics()
+    app.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Where channel documents are kept: SSM Parameter Store, or one local file."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol, cast
+
+from redeliver.ports import NotConfigured, Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_ssm import SSMClient
+
+
+class Source(Protocol):
+    """A place that keeps channel documents."""
+
+    @property
+    def longest_seconds(self) -> float:
+        """Return how long `fetch` may take."""
+
+    def fetch(self, name: str) -> object:
+        """Return the document of a channel as parsed JSON, or NotConfigured; raises Unavailable."""
+
+
+class File:
+    """One JSON file, `{name: document}`."""
+
+    longest_seconds = 0.0
+
+    def __init__(self, path: Path) -> None:
+        """Read nothing yet."""
+        self._path = path
+
+    def fetch(self, name: str) -> object:
+        """Return the document."""
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            raise Unavailable(f"the channels file cannot be read: {type(error).__name__}") from None
+        documents = _parse(text, "the channels file")
+        if isinstance(documents, NotConfigured):
+            return documents
+        if not isinstance(documents, dict):
+            return NotConfigured("the channels file must be a JSON object of documents by channel name")
+        return documents.get(name, NotConfigured("the channels file has no document of that name"))
+
+
+class ParameterStore:
+    """SSM SecureStrings, `/redeliver/<stage>/channels/<name>`; region and endpoint come from the environment."""
+
+    longest_seconds = 5.0  # two tries of a client whose own time-outs are those of `_make_client`, and the pause
+
+    def __init__(self, stage: str, make_client: "Callable[[], SSMClient] | None" = None) -> None:
+        """Make no client yet: that takes time, and a warm invocation may never need it."""
+        self._stage = stage
+        self._make_client = make_client or _make_client
+        self._client: SSMClient | None = None
+        self._lock = Lock()
+
+    def fetch(self, name: str) -> object:
+        """Return the document."""
+        # Not at the top: a local file does not need it.
+        from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+
+        parameter = f"/redeliver/{self._stage}/channels/{name}"
+        try:
+            answer = self._ready_client().get_parameter(Name=parameter, WithDecryption=True)
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "an error")
+            if code in ("ParameterNotFound", "ValidationException"):  # the latter: a name that SSM does not take
+                return NotConfigured(f"there is no SSM parameter {parameter}")
+            raise Unavailable(f"SSM answered {code} for {parameter}") from None
+        except ParamValidationError:
+            return NotConfigured(f"there is no SSM parameter {parameter}")
+        except BotoCoreError as error:
+            raise Unavailable(f"SSM did not answer for {parameter}: {type(error).__name__}") from None
+        return _parse(answer["Parameter"].get("Value", ""), f"the SSM parameter {parameter}")
+
+    def _ready_client(self) -> "SSMClient":
+        with self._lock:
+            if self._client is None:
+                self._client = self._make_client()
+            return self._client
+
+
+def _make_client() -> "SSMClient":
+    # pynamodb has loaded botocore by now; boto3 would make another tenth of a second, for the same client.
+    from botocore.config import Config
+    from botocore.session import Session
+
+    config = Config(connect_timeout=1, read_timeout=1.4, retries={"total_max_attempts": 2, "mode": "standard"})
+    return cast("SSMClient", Session().create_client("ssm", config=config))
+
+
+def _parse(text: str, what: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:  # without its text: that could hold a secret
+        return NotConfigured(f"{what} is not JSON: see line {error.lineno}, column {error.colno}")
+    except RecursionError:
+        return NotConfigured(f"{what} is nested too deeply")

@@ -1,0 +1,187 @@
+"""One attempt: claim, send, settle."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from redeliver.core import digest, lifecycle
+from redeliver.core.lifecycle import Policy
+from redeliver.core.notification import EXPIRED, Dispatch, Notification, Status
+from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
+from redeliver.ports import Channel, Deadline, Ledger, Telemetry, Unavailable
+
+# What one attempt may take, in-request retries included (SPEC 6), and what its bookkeeping may take beside it.
+ATTEMPT_BUDGET = timedelta(seconds=10)
+WRITE_MARGIN = timedelta(seconds=2)
+WRITE_EACH = timedelta(milliseconds=50)  # more of the same for every further member of a digest
+LEASE_MARGIN = timedelta(seconds=5)  # a lease outlives its invocation by this much (SPEC 3)
+_WRITE_PAUSE = timedelta(milliseconds=200)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A record as its attempt left it, and what the attempt came to."""
+
+    record: Notification
+    outcome: Outcome
+    written: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """Delivers claimed records; every dependency is given."""
+
+    ledger: Ledger
+    telemetry: Telemetry
+    policy: Policy
+    clock: Callable[[], datetime]
+    chance: Callable[[], float]
+    pause: Callable[[float], None]
+
+    def room(self, deadline: Deadline, members: int = 1) -> bool:
+        """Tell whether an attempt that starts now ends, with its writes, before the deadline."""
+        return deadline.left() >= ATTEMPT_BUDGET + WRITE_MARGIN + members * WRITE_EACH
+
+    def claim(self, record: Notification, deadline: Deadline) -> Notification | None:
+        """Take a due record for one attempt, or end it for want of one; None if another was quicker."""
+        now = self.clock()
+        after = lifecycle.next_step(record, now, self.policy, claim_until=claim_until(now, deadline))
+        if after is None or not self.ledger.replace(record, after):
+            self._lost(record)
+            return None
+        if after.status is Status.DEAD_LETTERED:
+            if after.last_reason != EXPIRED:  # an attempt was made, and died
+                self.telemetry.count("notifications.failed", {"channel": after.channel, "reason": after.status.value})
+            self.report_dead(after)
+        return after
+
+    def attempt(self, channel: Channel, dispatch: Dispatch, deadline: Deadline) -> list[Settled]:
+        """Send what is claimed and write what it came to, member by member."""
+        settled = []
+        for sent, outcome in self._send(channel, dispatch, deadline):
+            now = self.clock()
+            settled += [self._settle(member, outcome, now, sent.batch_id, deadline) for member in sent.members]
+        return settled
+
+    def _send(self, channel: Channel, dispatch: Dispatch, deadline: Deadline) -> Iterator[tuple[Dispatch, Outcome]]:
+        """Send, and narrow a refused digest down to the guilty by halving (SPEC 5)."""
+        waiting = [dispatch]
+        while waiting:
+            part = waiting.pop()
+            outcome = channel.deliver(part)
+            if isinstance(outcome, Reject) and len(part.members) > 1:
+                if self.room(deadline, len(dispatch.members)):
+                    waiting += reversed(digest.halves(part))
+                    continue
+                outcome = Retry("out_of_time", "the digest was refused, and no time was left to find out for whom")
+            yield part, outcome
+            if isinstance(outcome, Retry):  # the endpoint is in trouble: spare it the other parts
+                yield from ((rest, outcome) for rest in waiting)
+                return
+
+    def _settle(
+        self, claimed: Notification, outcome: Outcome, now: datetime, batch_id: str, deadline: Deadline
+    ) -> Settled:
+        after = lifecycle.settle(claimed, outcome, now, self.policy, batch_id=batch_id, chance=self.chance())
+        renew = partial(self._again, claimed=claimed, outcome=outcome, now=now, batch_id=batch_id)
+        written = self._write(claimed, after, renew, deadline)
+        if written is None:
+            self._lost(claimed)
+            return Settled(after, outcome, written=False)
+        self._report(written, outcome)
+        return Settled(written, outcome, written=True)
+
+    def _again(
+        self, fresh: Notification, claimed: Notification, outcome: Outcome, now: datetime, batch_id: str
+    ) -> Notification | None:
+        """Return what to write over a record that moved since its claim; None if the claim is no longer ours."""
+        ours = (fresh.attempt_count, fresh.claimed_until, fresh.redrive_count)
+        if ours != (claimed.attempt_count, claimed.claimed_until, claimed.redrive_count):
+            return None
+        return lifecycle.settle(fresh, outcome, now, self.policy, batch_id=batch_id, chance=self.chance())
+
+    def _write(
+        self,
+        before: Notification,
+        after: Notification,
+        again: Callable[[Notification], Notification | None],
+        deadline: Deadline,
+    ) -> Notification | None:
+        """Write until it is written, the claim is lost, or the time is up: the attempt has been made (SPEC 3)."""
+        while True:
+            try:
+                if self.ledger.replace(before, after):
+                    return after
+                fresh = self.ledger.get(before.key)
+                if not isinstance(fresh, Notification):
+                    return None
+                if _same_end(fresh, after):  # an earlier try was written, only its answer was lost
+                    return fresh
+                renewed = again(fresh)
+                if renewed is None:
+                    return None
+                before, after = fresh, renewed
+            except Unavailable as error:
+                if deadline.left() < WRITE_MARGIN:
+                    self.telemetry.warn("settle_not_written", **described(after), error=str(error))
+                    return None
+                self.pause(_WRITE_PAUSE.total_seconds())
+
+    def _report(self, record: Notification, outcome: Outcome) -> None:
+        if isinstance(outcome, Delivered):
+            self.telemetry.count("notifications.sent", {"channel": record.channel, "kind": record.kind})
+            self.telemetry.log("notification_sent", **described(record), dispatch_batch_id=record.dispatch_batch_id)
+            return
+        dead = record.status is Status.DEAD_LETTERED
+        reason = Status.DEAD_LETTERED.value if dead else "transient"
+        self.telemetry.count("notifications.failed", {"channel": record.channel, "reason": reason})
+        if dead:
+            self.report_dead(record)
+        else:
+            self.telemetry.log("attempt_failed", **described(record), error=record.last_error)
+
+    def report_dead(self, record: Notification, *, configured: bool = True) -> None:
+        """Tell the log, and the counters where there is one, of a new dead letter."""
+        if record.last_reason == EXPIRED:
+            self.telemetry.count("notifications.expired", {"channel": record.channel} if configured else None)
+        self.telemetry.warn("notification_dead_lettered", **described(record), error=record.last_error)
+
+    def _lost(self, record: Notification) -> None:
+        self.telemetry.count("notifications.conflicts", {"channel": record.channel})
+        self.telemetry.log("write_lost", **described(record))
+
+
+def claim_until(now: datetime, deadline: Deadline) -> datetime:
+    """Return until when a claim made now holds."""
+    return now + deadline.left() + LEASE_MARGIN
+
+
+def described(record: Notification) -> dict[str, object]:
+    """Return what a log line says of a record; never its body."""
+    return {
+        "channel": record.channel,
+        "dedup_key": record.dedup_key,
+        "kind": record.kind,
+        "subject": record.subject,
+        "status": record.status.value,
+        "attempt_count": record.attempt_count,
+        "reason": record.last_reason,
+    }
+
+
+def longest_wait(settled: Sequence[Settled]) -> timedelta | None:
+    """Return the wait that the endpoint named for its whole channel; one about a recipient is that record's own."""
+    waits = [
+        s.outcome.wait for s in settled if isinstance(s.outcome, Retry) and s.outcome.wait and not s.record.recipient
+    ]
+    return max(waits, default=None)
+
+
+def _same_end(stored: Notification, wanted: Notification) -> bool:
+    return (
+        (stored.status, stored.attempt_count, stored.redrive_count, stored.claimed_until)
+        == (wanted.status, wanted.attempt_count, wanted.redrive_count, wanted.claimed_until)
+        and stored.next_attempt_at == wanted.next_attempt_at
+        and stored.dispatch_batch_id == wanted.dispatch_batch_id
+    )

@@ -1,0 +1,97 @@
+"""What an operator asks of the sweeper: the counts, and another chance for dead letters."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from redeliver.core import lifecycle, moments
+from redeliver.core.notification import Key, Unreadable
+from redeliver.deliver import described
+from redeliver.ports import ChannelStates, Lanes, Ledger, Telemetry
+from redeliver.survey import survey
+
+COMMANDS = ("counts", "redrive")
+_MOST_KEYS = 1000
+
+
+class InvalidCommand(ValueError):
+    """The command cannot be carried out; the message names the field and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operate:
+    """Carries out commands; every dependency is given."""
+
+    ledger: Ledger
+    lanes: Lanes
+    states: ChannelStates
+    telemetry: Telemetry
+    clock: Callable[[], datetime]
+
+    def __call__(self, event: Mapping[str, object]) -> dict[str, object]:
+        """Return the answer to a command; raises InvalidCommand before anything is done."""
+        command = event.get("command")
+        match command:
+            case "counts":
+                _only(event, "command")
+                return self.counts()
+            case "redrive":
+                _only(event, "command", "channel", "dedup_keys")
+                return self.redrive(*_redrive_of(event))
+            case _:
+                raise InvalidCommand(f"command: must be one of {', '.join(COMMANDS)}; got {str(command)[:80]!r}")
+
+    def counts(self) -> dict[str, object]:
+        """Return the gauges of every channel (A8); `complete` false says that `pending` is a lower bound."""
+        now = self.clock()
+        channels = {}
+        for state in self.states.all():
+            lane = survey(self.lanes, state)
+            held = state.held(now)
+            channels[state.channel] = {
+                "pending": lane.pending,
+                "complete": lane.complete,
+                "dead_letters": self.lanes.dead_letters(state.channel),
+                "oldest_due_seconds": lane.oldest_due_seconds(now),
+                "hold_until": moments.to_epoch(state.hold_until) if held and state.hold_until else None,
+                "hold_reason": state.hold_reason if held else None,
+            }
+        totals = {name: sum(int(c[name] or 0) for c in channels.values()) for name in ("pending", "dead_letters")}
+        self.telemetry.log("counts", channels=channels, **totals)
+        return {"channels": channels, **totals}
+
+    def redrive(self, channel: str, dedup_keys: list[str]) -> dict[str, object]:
+        """Return what became of each dead letter that was to be sent again."""
+        results = [{"dedup_key": key, "result": self._redrive(Key(channel, key))} for key in dedup_keys]
+        return {"channel": channel, "redriven": sum(r["result"] == "redriven" for r in results), "results": results}
+
+    def _redrive(self, key: Key) -> str:
+        now, record = self.clock(), self.ledger.get(key)
+        if record is None:
+            return "not_found"
+        if isinstance(record, Unreadable):
+            return "unreadable"
+        after = lifecycle.redrive(record, now)
+        if after is None:
+            return "not_found" if record.expired(now) else f"is_{record.status.value}"
+        if not self.ledger.replace(record, after):
+            return "conflict"
+        self.telemetry.log("notification_redriven", **described(after), redrive_count=after.redrive_count)
+        return "redriven"
+
+
+def _only(event: Mapping[str, object], *allowed: str) -> None:
+    for field in event:
+        if field not in allowed:
+            raise InvalidCommand(f"{str(field)[:80]!r}: unknown field; allowed are {', '.join(allowed)}")
+
+
+def _redrive_of(event: Mapping[str, object]) -> tuple[str, list[str]]:
+    channel, keys = event.get("channel"), event.get("dedup_keys")
+    if not isinstance(channel, str) or not channel:
+        raise InvalidCommand("channel: must be the name of a channel")
+    if not isinstance(keys, list) or not all(isinstance(key, str) and key for key in keys):
+        raise InvalidCommand("dedup_keys: must be a list of dedup keys, each a string that is not empty")
+    if not 1 <= len(keys) <= _MOST_KEYS:
+        raise InvalidCommand(f"dedup_keys: must have 1 to {_MOST_KEYS} keys; got {len(keys)}")
+    return channel, keys

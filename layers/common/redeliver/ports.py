@@ -1,0 +1,181 @@
+"""What the use cases ask of the outside; adapters and fakes provide it, one contract suite each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Protocol
+
+from redeliver.core.finding import Finding
+from redeliver.core.notification import Dispatch, Key, Notification, Row, Unreadable
+from redeliver.core.outcome import Outcome
+
+
+class Unavailable(Exception):
+    """A service that we depend on did not do its work this time; the message is fit to be logged."""
+
+
+class Mode(StrEnum):
+    """How a channel sends: each notification by itself, or all that is due in one message."""
+
+    IMMEDIATE = "immediate"
+    DIGEST = "digest"
+
+
+class Channel(Protocol):
+    """A configured way out."""
+
+    @property
+    def mode(self) -> Mode:
+        """Return how the channel sends."""
+
+    @property
+    def digest_seconds(self) -> int:
+        """Return the length of the digest window; 0 sends with the next sweep."""
+
+    @property
+    def capacity(self) -> int:
+        """Return how much `weigh` may add up to in one digest."""
+
+    def weigh(self, record: Notification) -> int:
+        """Return what a record takes of a digest's capacity."""
+
+    def deliver(self, dispatch: Dispatch) -> Outcome:
+        """Make one attempt, in-request retries included, inside the attempt's wall-clock budget; never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotConfigured:
+    """There is no usable document for the channel; `why` names the field and holds no secret."""
+
+    why: str
+
+
+class Channels(Protocol):
+    """The channel documents."""
+
+    def look_up(self, name: str, now: datetime) -> Channel | NotConfigured:
+        """Return the channel; raises Unavailable when the documents cannot be read now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """The run-time row of a channel (SPEC 2)."""
+
+    channel: str
+    hold_until: datetime | None = None
+    hold_reason: str | None = None
+
+    def held(self, now: datetime) -> bool:
+        """Tell whether the channel is left alone now."""
+        return self.hold_until is not None and self.hold_until > now
+
+
+class ChannelStates(Protocol):
+    """The run-time rows of the channels."""
+
+    def open(self, channel: str) -> ChannelState:
+        """Return the row of a channel, made if it was absent."""
+
+    def all(self) -> Sequence[ChannelState]:
+        """Return every row."""
+
+    def hold(self, channel: str, until: datetime, reason: str, now: datetime) -> bool:
+        """Hold a channel, unless it is held longer or by an operator already; tell whether the row changed."""
+
+
+class Ledger(Protocol):
+    """The records, one at a time."""
+
+    def add(self, record: Notification, now: datetime) -> bool:
+        """Put a record where there is none, or one past its expiry; tell whether that was so."""
+
+    def get(self, key: Key) -> Row | None:
+        """Return what the table holds, read consistently."""
+
+    def replace(self, before: Notification, after: Notification) -> bool:
+        """Write what differs, if the stored record still is `before` in all that decides; tell whether it was."""
+
+    def park(self, row: Unreadable, now: datetime) -> bool:
+        """Take an unreadable row out of every schedule, once; tell whether this call did it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One row of the `due` index: says what to look at, not what is true."""
+
+    key: Key
+    next_attempt_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a lane, longest due first; `after` continues it, None at its end."""
+
+    rows: Sequence[Waiting]
+    after: Waiting | None
+
+
+class Lanes(Protocol):
+    """The records in the order in which they wait."""
+
+    def page(self, channel: str, after: Waiting | None = None) -> Page:
+        """Return the next 100 waiting rows of a channel, the ones not due yet included."""
+
+    def fetch(self, keys: Sequence[Key]) -> Sequence[Row]:
+        """Return what the table holds of these keys, read consistently, in their order; absent ones are left out."""
+
+    def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
+        """Return how many rows wait behind `after`, and whether that is all of them (10 pages are counted)."""
+
+    def dead_letters(self, channel: str) -> int:
+        """Return how many dead letters a channel has."""
+
+
+class Findings(Protocol):
+    """The findings and the records that hang on them."""
+
+    def put(self, finding: Finding) -> bool:
+        """Write the news, unless the stored one outdoes it; tell whether it was written."""
+
+    def unsettled(self, before: datetime) -> Iterable[Finding]:
+        """Return the findings that changed before a moment and were not yet found in order."""
+
+    def settle(self, finding: Finding, expires_at: datetime | None) -> bool:
+        """Mark a finding as in order, if it is still as read."""
+
+
+class FindingRecords(Protocol):
+    """The records of a finding and their expiry."""
+
+    def pages(self, finding_id: str) -> Iterable[Sequence[Row]]:
+        """Return the records of a finding, read consistently, up to 99 at a time."""
+
+    def stamp(self, finding: Finding, pairs: Sequence[tuple[Notification, Notification]]) -> int:
+        """Write the expiry of up to 99 records, if the finding is still resolved as read; return how many."""
+
+    def release(self, before: Notification, after: Notification) -> bool:
+        """Take the expiry off a record, if it still has one."""
+
+
+class Deadline(Protocol):
+    """The end of the invocation."""
+
+    def left(self) -> timedelta:
+        """Return the time that is left."""
+
+
+class Telemetry(Protocol):
+    """Counters, gauges and log lines."""
+
+    def count(self, name: str, by: Mapping[str, str] | None = None, number: int = 1) -> None:
+        """Add to a counter, by its dimensions beside `service`."""
+
+    def gauge(self, name: str, value: float) -> None:
+        """Set a gauge."""
+
+    def log(self, event: str, **fields: object) -> None:
+        """Write one log line: one event name per fact."""
+
+    def warn(self, event: str, **fields: object) -> None:
+        """Write one log line that somebody should look at."""

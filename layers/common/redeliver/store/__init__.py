@@ -1,0 +1,1 @@
+"""The three tables: what an item looks like, and the conditional writes."""

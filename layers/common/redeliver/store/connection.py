@@ -1,0 +1,52 @@
+"""One DynamoDB connection per process, and the translation of its errors: once, by their codes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pynamodb.connection import TableConnection
+from pynamodb.exceptions import PynamoDBException
+from pynamodb.models import Model
+
+from redeliver.ports import Unavailable
+
+_CONNECT_SECONDS = 1
+_READ_SECONDS = 3
+_RETRIES = 4  # of botocore's standard mode: jittered, throttling and server errors only
+_CONDITION_FAILED = "ConditionalCheckFailedException"
+
+
+def connect(model: type[Model], table: str, *, threads: int = 10) -> TableConnection:
+    """Return a model's connection to a table, with a pool for that many threads.
+
+    Raw items are read through it: pynamodb's own reading of a page stops at the first item that does not fit.
+    """
+    model.Meta.table_name = table
+    model.Meta.connect_timeout_seconds = _CONNECT_SECONDS
+    model.Meta.read_timeout_seconds = _READ_SECONDS
+    model.Meta.max_retry_attempts = _RETRIES
+    model.Meta.max_pool_connections = threads
+    model._connection = None  # an earlier one is of another table, or of another test's endpoint
+    return model._get_connection()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise what DynamoDB could not do as Unavailable."""
+    try:
+        yield
+    except PynamoDBException as error:
+        code = error.cause_response_code or type(error.cause).__name__
+        raise Unavailable(f"DynamoDB: {code}: {error.cause_response_message or error.msg}") from error
+
+
+@contextmanager
+def conditional() -> Iterator[list[bool]]:
+    """Run one conditional write; afterwards the list holds whether the condition was met."""
+    met = [True]
+    with translated():
+        try:
+            yield met
+        except PynamoDBException as error:
+            if error.cause_response_code != _CONDITION_FAILED:
+                raise
+            met[0] = False

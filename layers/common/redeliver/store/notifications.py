@@ -1,0 +1,153 @@
+"""The notifications in DynamoDB: ports Ledger and Lanes."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from pynamodb.connection import TableConnection
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+from pynamodb.expressions.update import Action
+
+from redeliver.core import moments
+from redeliver.core.notification import UNREADABLE, Key, Notification, Row, Status, Unreadable, lane_of
+from redeliver.ports import Page, Waiting
+from redeliver.store import items
+from redeliver.store.connection import conditional, translated
+from redeliver.store.models import NotificationModel as N
+
+PAGE = 100  # keys of one index page, and of one batch read: DynamoDB's limit
+_COUNT_PAGES = 10  # what counting a backlog may cost (SPEC 8)
+_FIELDS = tuple(field.name for field in fields(Notification))
+# What a write may rely on: if all of it is as read, nobody has moved the record (SPEC 3).
+_DECIDING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count", "finding_id")
+
+
+class DynamoNotifications:
+    """The table of notifications."""
+
+    def __init__(self, table: TableConnection) -> None:
+        """Use a connection of `store.connection`."""
+        self._table = table
+
+    def add(self, record: Notification, now: datetime) -> bool:
+        """Put a record where there is none, or one past its expiry."""
+        absent = N.channel.does_not_exist() | (N.expires_at <= moments.to_epoch(now))
+        with conditional() as met:
+            self._table.put_item(record.channel, record.dedup_key, attributes=items.to_item(record), condition=absent)
+        return met[0]
+
+    def get(self, key: Key) -> Row | None:
+        """Return what the table holds, read consistently."""
+        with translated():
+            item = self._table.get_item(key.channel, key.dedup_key, consistent_read=True).get("Item")
+        return items.from_item(item) if item else None
+
+    def replace(self, before: Notification, after: Notification) -> bool:
+        """Write what differs, if the stored record still is `before` in all that decides."""
+        with conditional() as met:
+            self._table.update_item(
+                before.channel, before.dedup_key, actions=differences(before, after), condition=unmoved(before)
+            )
+        return met[0]
+
+    def park(self, row: Unreadable, now: datetime) -> bool:
+        """Take an unreadable row out of every schedule, once; the rest stays as found."""
+        moment = moments.to_epoch(now)
+        once = N.channel.exists() & ((N.status != Status.DEAD_LETTERED.value) | (N.last_reason != UNREADABLE))
+        actions = [
+            N.status.set(Status.DEAD_LETTERED.value),
+            N.last_reason.set(UNREADABLE),
+            N.dead_lettered_at.set(moment),
+            N.updated_at.set(moment),
+            N.next_attempt_at.remove(),
+            N.claimed_until.remove(),
+        ]
+        with conditional() as met:
+            self._table.update_item(row.key.channel, row.key.dedup_key, actions=actions, condition=once)
+        return met[0]
+
+    def page(self, channel: str, after: Waiting | None = None) -> Page:
+        """Return the next 100 waiting rows of a channel, longest due first."""
+        answer = self._due(channel, after, limit=PAGE)
+        rows = [_waiting(item) for item in answer["Items"]]
+        last = answer.get("LastEvaluatedKey")
+        return Page(rows, _waiting(last) if last else None)
+
+    def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
+        """Return how many rows wait behind `after`, and whether that is all of them."""
+        found = 0
+        start: dict[str, Any] | None = self._start(channel, after)
+        for _ in range(_COUNT_PAGES):
+            answer = self._due(channel, None, start=start, select="COUNT")
+            found += answer["Count"]
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return found, True
+        return found, False
+
+    def fetch(self, keys: Sequence[Key]) -> Sequence[Row]:
+        """Return what the table holds of these keys, read consistently, in their order."""
+        found: dict[Key, Row] = {}
+        for first in range(0, len(keys), PAGE):
+            wanted: Any = [{"channel": k.channel, "dedup_key": k.dedup_key} for k in keys[first : first + PAGE]]
+            while wanted:  # DynamoDB answers with what fits into 16 MB, and with what it is not too busy for
+                with translated():
+                    answer = self._table.batch_get_item(wanted, consistent_read=True)
+                for item in answer["Responses"].get(self._table.table_name, ()):
+                    row = items.from_item(item)
+                    found[row.key] = row
+                wanted = answer.get("UnprocessedKeys", {}).get(self._table.table_name, {}).get("Keys")
+        return [found[key] for key in keys if key in found]
+
+    def dead_letters(self, channel: str) -> int:
+        """Return how many dead letters a channel has; those DynamoDB has not yet deleted are among them."""
+        found = 0
+        start: dict[str, Any] | None = None
+        while True:
+            with translated():
+                answer = self._table.query(
+                    channel, index_name=N.dead_letters.Meta.index_name, select="COUNT", exclusive_start_key=start
+                )
+            found += int(answer["Count"])
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return found
+
+    def _due(self, channel: str, after: Waiting | None, **options: Any) -> dict[str, Any]:
+        start = options.pop("start", None) or (self._start(channel, after) if after else None)
+        with translated():
+            return self._table.query(
+                lane_of(channel), index_name=N.due.Meta.index_name, exclusive_start_key=start, **options
+            )
+
+    def _start(self, channel: str, after: Waiting) -> dict[str, Any]:
+        return {
+            "channel": {"S": after.key.channel},
+            "dedup_key": {"S": after.key.dedup_key},
+            "lane": {"S": lane_of(channel)},
+            "next_attempt_at": items.write("next_attempt_at", after.next_attempt_at),
+        }
+
+
+def differences(before: Notification, after: Notification) -> list[Action]:
+    """Return the update that makes one record of the other."""
+    changed = [name for name in _FIELDS if getattr(before, name) != getattr(after, name)]
+    values = {name: items.write(name, getattr(after, name)) for name in changed}
+    return [Path(name).remove() if value is None else Path(name).set(value) for name, value in values.items()]
+
+
+def unmoved(before: Notification) -> Condition:
+    """Return the condition that a record still is as read in all that decides."""
+    values = {name: items.write(name, getattr(before, name)) for name in _DECIDING}
+    terms = [
+        Path(name).does_not_exist() if value is None else Path(name) == value for name, value in values.items()
+    ]
+    return reduce(and_, terms)
+
+
+def _waiting(item: items.Item) -> Waiting:
+    return Waiting(items.key_of(item), moments.from_epoch(int(item["next_attempt_at"]["N"])))

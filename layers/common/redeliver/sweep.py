@@ -1,0 +1,213 @@
+"""One run over what is due: survey, look up, gather, deliver, hold, report (SPEC 5)."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+
+from redeliver.accept import WAIT, park
+from redeliver.board import Board, Unit
+from redeliver.core import digest, moments
+from redeliver.core.notification import Dispatch, Notification, Status, Unreadable
+from redeliver.deliver import Deliver, longest_wait
+from redeliver.ports import (
+    Channel,
+    Channels,
+    ChannelStates,
+    Deadline,
+    Lanes,
+    Ledger,
+    Mode,
+    NotConfigured,
+    Telemetry,
+    Unavailable,
+)
+from redeliver.survey import Lane, gather, survey
+
+NOT_CONFIGURED = "not_configured"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run did and left; `failed_items` are those that met an error of ours."""
+
+    looked_at: int
+    sent: int
+    retrying: int
+    dead_lettered: int
+    not_configured: int
+    conflicts: int
+    held: int
+    pending: int
+    dead_letters: int
+    failed_items: int
+
+    def as_json(self) -> dict[str, int]:
+        """Return the counts of the run's log line."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run has found out so far; shared by its threads."""
+
+    held_until: dict[str, datetime] = field(default_factory=dict)
+    not_configured: set[str] = field(default_factory=set)
+    tally: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, what: str, number: int = 1) -> None:
+        """Count something."""
+        with self.lock:
+            self.tally[what] += number
+
+    def hold(self, channel: str, until: datetime) -> None:
+        """Leave a channel alone for the rest of the run."""
+        with self.lock:
+            self.held_until[channel] = max(until, self.held_until.get(channel, until))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Sweeps; every dependency is given."""
+
+    ledger: Ledger
+    lanes: Lanes
+    channels: Channels
+    states: ChannelStates
+    deliver: Deliver
+    telemetry: Telemetry
+    clock: Callable[[], datetime]
+    max_records: int
+    concurrency: int
+    recheck: timedelta
+
+    def __call__(self, deadline: Deadline) -> Report:
+        """Deliver what is due until nothing is, the limit is reached, or the time is up; see `Report.failed_items`."""
+        now, run = self.clock(), Run()
+        lanes = [survey(self.lanes, state) for state in self.states.all()]
+        ready = self._ready([lane for lane in lanes if lane.due(now) and not lane.state.held(now)], now, run)
+        records, looked_at = gather(
+            self.lanes,
+            [lane for lane in lanes if lane.channel in ready],
+            now,
+            self.max_records,
+            lambda row: self._park(row, run, now),
+        )
+        run.add("looked_at", looked_at)
+        board = Board(units(records, ready))
+        board.work(lambda unit: self._handle(unit, run, deadline), self.concurrency)
+        for channel, until in run.held_until.items():
+            self._hold(channel, until, WAIT)
+        return self._report(lanes, run, now)
+
+    def _ready(self, lanes: Iterable[Lane], now: datetime, run: Run) -> dict[str, Channel]:
+        """Return the channels that can be used; those without a document are held before anything is claimed."""
+        ready = {}
+        for lane in lanes:
+            try:
+                found = self.channels.look_up(lane.channel, now)
+            except Unavailable as error:
+                self.telemetry.warn("channel_unavailable", channel=lane.channel, error=str(error))
+                continue
+            if isinstance(found, NotConfigured):
+                self._not_configured(lane, found, now, run)
+            else:
+                ready[lane.channel] = found
+        return ready
+
+    def _not_configured(self, lane: Lane, found: NotConfigured, now: datetime, run: Run) -> None:
+        number = len(lane.due(now))
+        run.add("not_configured", number)
+        self.telemetry.count("notifications.not_configured", number=number)
+        self.telemetry.warn("channel_not_configured", channel=lane.channel, error=found.why, due=number)
+        until = moments.ceil(now + self.recheck)
+        self._hold(lane.channel, until, NOT_CONFIGURED)
+        run.not_configured.add(lane.channel)
+
+    def _park(self, row: Unreadable, run: Run, now: datetime) -> None:
+        if park(self.ledger, self.telemetry, row, now, row.key.channel):
+            run.add("parked")
+
+    def _handle(self, unit: Unit, run: Run, deadline: Deadline) -> None:
+        """Attempt a unit; an error of ours with one does not stop the others, and is counted."""
+        if unit.name in run.held_until or not self.deliver.room(deadline, len(unit.records)):
+            return
+        try:
+            self._attempt(unit, run, deadline)
+        except Exception as error:  # noqa: BLE001 - counted and logged; the function raises it when the run has done the rest
+            run.add("failed_items")
+            self.telemetry.warn("item_failed", channel=unit.name, error=repr(error))
+
+    def _attempt(self, unit: Unit, run: Run, deadline: Deadline) -> None:
+        claimed = tuple(self._claimed(unit, run, deadline))
+        if not claimed:
+            return
+        settled = self.deliver.attempt(unit.channel, Dispatch(claimed, digest=unit.digest), deadline)
+        for one in settled:
+            run.add(one.record.status.value if one.written else "conflicts")
+        wait = longest_wait(settled)
+        if wait is not None:
+            run.hold(unit.name, moments.ceil(self.clock() + min(wait, self.deliver.policy.max_delay)))
+
+    def _claimed(self, unit: Unit, run: Run, deadline: Deadline) -> Iterator[Notification]:
+        for record in unit.records:
+            claimed = self.deliver.claim(record, deadline)
+            if claimed is None:
+                run.add("conflicts")
+            elif claimed.status is Status.DEAD_LETTERED:
+                run.add(claimed.status.value)
+            else:
+                yield claimed
+
+    def _hold(self, channel: str, until: datetime, reason: str) -> None:
+        now = self.clock()
+        try:
+            changed = self.states.hold(channel, until, reason, now)
+        except Unavailable as error:  # a hold that is not written costs the endpoint one more refusal, nobody a message
+            self.telemetry.warn("hold_not_written", channel=channel, error=str(error))
+            return
+        if changed:
+            self.telemetry.warn("channel_held", channel=channel, reason=reason, until=until.isoformat())
+
+    def _report(self, lanes: Sequence[Lane], run: Run, now: datetime) -> Report:
+        tally = run.tally
+        held_now = run.not_configured.union(run.held_until)
+        ended = tally[Status.SENT] + tally[Status.DEAD_LETTERED] + tally["parked"]
+        report = Report(
+            looked_at=tally["looked_at"],
+            sent=tally[Status.SENT],
+            retrying=tally[Status.RETRYING],
+            dead_lettered=tally[Status.DEAD_LETTERED] + tally["parked"],
+            not_configured=tally["not_configured"],
+            conflicts=tally["conflicts"],
+            held=sum(lane.state.held(now) or lane.channel in held_now for lane in lanes),
+            pending=max(sum(lane.pending for lane in lanes) - ended, 0),
+            dead_letters=sum(self.lanes.dead_letters(lane.channel) for lane in lanes),
+            failed_items=tally["failed_items"],
+        )
+        self.telemetry.gauge("notifications.pending", report.pending)
+        self.telemetry.gauge("notifications.dead_letters", report.dead_letters)
+        oldest = max((lane.oldest_due_seconds(now) for lane in lanes), default=0)
+        self.telemetry.gauge("notifications.oldest_due_seconds", oldest)
+        self.telemetry.gauge("channels.held", report.held)
+        partly = [lane.channel for lane in lanes if not lane.complete]
+        if partly:
+            self.telemetry.log("pending_is_a_lower_bound", channels=partly)
+        self.telemetry.log("sweep_finished", **report.as_json())
+        return report
+
+
+def units(records: Iterable[Notification], channels: Mapping[str, Channel]) -> Iterator[Unit]:
+    """Return what is attempted in one go, in the order of the first record of each."""
+    immediate: list[Notification] = []
+    digests: list[Notification] = []
+    for record in records:
+        (digests if channels[record.channel].mode is Mode.DIGEST else immediate).append(record)
+    for group in digest.by_recipient(digests):
+        channel = channels[group[0].channel]
+        for members in digest.split(group, channel.weigh, channel.capacity):
+            yield Unit(members[0].channel, channel, members, digest=True)
+    for record in immediate:
+        yield Unit(record.channel, channels[record.channel], (record,), digest=False)

@@ -1,0 +1,91 @@
+"""Counters and gauges as CloudWatch Embedded Metric Format, and log lines, through Powertools (SPEC 8)."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from redeliver.core.redaction import redact
+
+_MOST_METRICS = 100  # in one blob: CloudWatch drops what is beyond
+_Dimensions = tuple[tuple[str, str], ...]
+
+
+class EmfTelemetry:
+    """Adds up in memory and writes one blob per dimension set when flushed; safe to use from many threads."""
+
+    def __init__(self, logger: Logger) -> None:
+        """Log through a Powertools logger; service and namespace come from its environment variables."""
+        self._logger = logger
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[str, _Dimensions]] = Counter()
+        self._gauges: dict[str, float] = {}
+
+    def count(self, name: str, by: Mapping[str, str] | None = None, number: int = 1) -> None:
+        """Add to a counter, by its dimensions beside `service`."""
+        with self._lock:
+            self._counts[name, tuple(sorted((by or {}).items()))] += number
+
+    def gauge(self, name: str, value: float) -> None:
+        """Set a gauge."""
+        with self._lock:
+            self._gauges[name] = value
+
+    def log(self, event: str, **fields: object) -> None:
+        """Write one log line; its texts are redacted."""
+        self._logger.info(event, extra=_cleaned(fields))
+
+    def warn(self, event: str, **fields: object) -> None:
+        """Write one log line that somebody should look at; its texts are redacted."""
+        self._logger.warning(event, extra=_cleaned(fields))
+
+    @contextmanager
+    def invocation(self, request_id: str) -> Iterator[None]:
+        """Put the request id into every log line, and write what was counted, also when the invocation fails."""
+        self._logger.append_keys(request_id=request_id)
+        try:
+            yield
+        finally:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was counted since the last flush."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+            gauges, self._gauges = self._gauges, {}
+        sets: dict[_Dimensions, list[tuple[str, MetricUnit, float]]] = {}
+        for (name, dimensions), number in counts.items():
+            sets.setdefault(dimensions, []).append((name, MetricUnit.Count, number))
+        for name, value in gauges.items():
+            unit = MetricUnit.Seconds if name.endswith("_seconds") else MetricUnit.Count
+            sets.setdefault((), []).append((name, unit, value))
+        for dimensions, metrics in sets.items():
+            for first in range(0, len(metrics), _MOST_METRICS):
+                _write(dimensions, metrics[first : first + _MOST_METRICS])
+
+
+def _write(dimensions: _Dimensions, metrics: list[tuple[str, MetricUnit, float]]) -> None:
+    blob = EphemeralMetrics()
+    for name, value in dimensions:
+        blob.add_dimension(name, value)
+    for name, unit, number in metrics:
+        blob.add_metric(name, unit, number)
+    blob.flush_metrics()
+
+
+def _cleaned(fields: Mapping[str, object]) -> dict[str, Any]:
+    return {name: _clean(value) for name, value in fields.items()}
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {str(name): _clean(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(inner) for inner in value]
+    return value

@@ -1,0 +1,229 @@
+"""The store in memory: what DynamoDB promises and no more, index lag included. Held to the store's contract suite."""
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+
+from redeliver.core.finding import Finding, outdoes
+from redeliver.core.notification import Key, Notification, Row, Status, Unreadable
+from redeliver.ports import ChannelState, Page, Waiting
+
+_FIELDS = tuple(field.name for field in fields(Notification))
+_DECIDING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count", "finding_id", "expires_at")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An item that is no record, as far as anybody can tell from outside."""
+
+    row: Unreadable
+    next_attempt_at: datetime | None = None
+    finding_id: str | None = None
+    dead_lettered_at: datetime | None = None
+
+
+Stored = Notification | Broken
+
+
+class MemoryNotifications:
+    """Ports Ledger, Lanes and FindingRecords."""
+
+    def __init__(self, findings: "MemoryFindings", page_size: int = 100, finding_page: int = 99) -> None:
+        """Start empty."""
+        self.rows: dict[Key, Stored] = {}
+        self.writes = 0  # those that were done
+        self._findings = findings
+        self._page_size = page_size
+        self._finding_page = finding_page
+        self._lock = threading.RLock()
+        self._lagging: dict[Key, Stored] | None = None
+
+    def lag(self) -> None:
+        """Let the indexes show from now on what the table holds at this moment."""
+        self._lagging = dict(self.rows)
+
+    def catch_up(self) -> None:
+        """Let the indexes show what the table holds."""
+        self._lagging = None
+
+    def plant(self, key: Key, *, next_attempt_at: datetime | None = None, finding_id: str | None = None) -> None:
+        """Put an item that is no record."""
+        self.rows[key] = Broken(Unreadable(key, "status has a value that no record has"), next_attempt_at, finding_id)
+
+    def add(self, record: Notification, now: datetime) -> bool:
+        """Put a record where there is none, or one past its expiry."""
+        with self._lock:
+            stored = self.rows.get(record.key)
+            if stored is not None and not (isinstance(stored, Notification) and stored.expired(now)):
+                return False
+            self._put(record.key, record)
+            return True
+
+    def get(self, key: Key) -> Row | None:
+        """Return what the table holds."""
+        stored = self.rows.get(key)
+        return stored.row if isinstance(stored, Broken) else stored
+
+    def replace(self, before: Notification, after: Notification) -> bool:
+        """Write what differs, if the stored record still is `before` in all that decides."""
+        asked = ("requested_at",) if before.requested_at != after.requested_at else ()
+        with self._lock:
+            stored = self.rows.get(before.key)
+            if not isinstance(stored, Notification) or not _same(stored, before, (*_DECIDING, *asked)):
+                return False
+            self._put(before.key, _updated(stored, before, after))
+            return True
+
+    def park(self, row: Unreadable, now: datetime) -> bool:
+        """Take an unreadable row out of every schedule, once."""
+        with self._lock:
+            stored = self.rows.get(row.key)
+            if isinstance(stored, Notification):  # somebody could not read what we can
+                self._put(row.key, replace(stored, status=Status.DEAD_LETTERED, next_attempt_at=None, claimed_until=None))
+                return True
+            if stored is None or stored.row.parked:
+                return False
+            self._put(row.key, Broken(replace(stored.row, parked=True), None, stored.finding_id, now))
+            return True
+
+    def page(self, channel: str, after: Waiting | None = None) -> Page:
+        """Return the next waiting rows of a channel."""
+        rows = self._waiting(channel, after)
+        page = rows[: self._page_size]
+        return Page(page, page[-1] if len(rows) > len(page) else None)
+
+    def fetch(self, keys: Sequence[Key]) -> Sequence[Row]:
+        """Return what the table holds of these keys."""
+        return [row for key in dict.fromkeys(keys) if (row := self.get(key)) is not None]
+
+    def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
+        """Return how many rows wait behind `after`."""
+        return len(self._waiting(channel, after)), True
+
+    def dead_letters(self, channel: str) -> int:
+        """Return how many dead letters a channel has."""
+        return sum(row.dead_lettered_at is not None for key, row in self._index() if key.channel == channel)
+
+    def pages(self, finding_id: str) -> Iterable[Sequence[Row]]:
+        """Return the records of a finding."""
+        keys = sorted((key for key, row in self._index() if row.finding_id == finding_id), key=lambda k: k.dedup_key)
+        for first in range(0, max(len(keys), 1), self._finding_page):
+            yield self.fetch(keys[first : first + self._finding_page])
+
+    def stamp(self, finding: Finding, pairs: Sequence[tuple[Notification, Notification]]) -> int:
+        """Write the expiry of records, if the finding is still as read."""
+        with self._lock:
+            known = self._findings.rows.get(finding.finding_id)
+            if known is None or (known.status, known.changed_at) != (finding.status, finding.changed_at):
+                return 0
+            return sum(self._stamp(before, after) for before, after in pairs)
+
+    def _stamp(self, before: Notification, after: Notification) -> bool:
+        stored = self.rows.get(before.key)
+        if not isinstance(stored, Notification) or stored.expires_at is not None:
+            return False
+        if not _same(stored, before, (*_DECIDING, "requested_at")):
+            return False
+        self._put(before.key, _updated(stored, before, after))
+        return True
+
+    def release(self, before: Notification, after: Notification) -> bool:
+        """Take the expiry off a record, if it still has one."""
+        with self._lock:
+            stored = self.rows.get(before.key)
+            if not isinstance(stored, Notification) or stored.expires_at is None:
+                return False
+            self._put(before.key, _updated(stored, before, after))
+            return True
+
+    def _put(self, key: Key, row: Stored) -> None:
+        self.rows[key] = row
+        self.writes += 1
+
+    def _index(self) -> list[tuple[Key, Stored]]:
+        return list((self.rows if self._lagging is None else self._lagging).items())
+
+    def _waiting(self, channel: str, after: Waiting | None) -> list[Waiting]:
+        rows = [
+            Waiting(key, row.next_attempt_at)
+            for key, row in self._index()
+            if key.channel == channel and row.next_attempt_at is not None
+        ]
+        ordered = sorted(rows, key=_place)
+        return [row for row in ordered if after is None or _place(row) > _place(after)]
+
+
+class MemoryFindings:
+    """Port Findings."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.rows: dict[str, Finding] = {}
+        self.expiry: dict[str, datetime] = {}
+
+    def put(self, finding: Finding) -> bool:
+        """Write the news, unless the stored one outdoes it or has expired."""
+        expiry, moment = self.expiry.get(finding.finding_id), finding.unsettled
+        forgotten = expiry is not None and moment is not None and expiry <= moment
+        if not forgotten and not outdoes(finding, self.rows.get(finding.finding_id)):
+            return False
+        self.rows[finding.finding_id] = finding
+        self.expiry.pop(finding.finding_id, None)
+        return True
+
+    def unsettled(self, before: datetime) -> Iterable[Finding]:
+        """Return the findings that changed before a moment and were not yet found in order."""
+        return [row for row in self.rows.values() if row.unsettled is not None and row.unsettled <= before]
+
+    def settle(self, finding: Finding, expires_at: datetime | None) -> bool:
+        """Mark a finding as in order, if it is still as read."""
+        known = self.rows.get(finding.finding_id)
+        if known is None or (known.status, known.changed_at) != (finding.status, finding.changed_at):
+            return False
+        self.rows[finding.finding_id] = replace(known, unsettled=None)
+        if expires_at is not None:
+            self.expiry[finding.finding_id] = expires_at
+        return True
+
+
+class MemoryStates:
+    """Port ChannelStates."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.rows: dict[str, ChannelState] = {}
+        self.writes = 0
+        self.reads = 0
+
+    def open(self, channel: str) -> ChannelState:
+        """Return the row of a channel, made if it was absent."""
+        self.reads += 1
+        return self.rows.setdefault(channel, ChannelState(channel))
+
+    def all(self) -> Sequence[ChannelState]:
+        """Return every row."""
+        return sorted(self.rows.values(), key=lambda state: state.channel)
+
+    def hold(self, channel: str, until: datetime, reason: str, now: datetime) -> bool:
+        """Hold a channel, unless it is held longer or by an operator already."""
+        state = self.rows.get(channel, ChannelState(channel))
+        longer = state.hold_until is not None and state.hold_until >= until
+        if state.held(now) and (longer or state.hold_reason == "operator"):
+            return False
+        self.rows[channel] = ChannelState(channel, until, reason)
+        self.writes += 1
+        return True
+
+
+def _place(row: Waiting) -> tuple[datetime, str, str]:
+    return (row.next_attempt_at, row.key.channel, row.key.dedup_key)
+
+
+def _same(one: Notification, other: Notification, names: Iterable[str]) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _updated(stored: Notification, before: Notification, after: Notification) -> Notification:
+    changed = {name: getattr(after, name) for name in _FIELDS if getattr(before, name) != getattr(after, name)}
+    return replace(stored, **changed)
