@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import boto3
 import yaml
 from moto import mock_aws
+from pynamodb.connection import TableConnection
 from redeliver.core import moments
 from redeliver.core.notification import Key
 from redeliver.ports import ChannelStates, FindingRecords, Findings, Lanes, Ledger
@@ -43,6 +45,7 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
+@cache
 def tables() -> Mapping[str, Mapping[str, Any]]:
     """Return the properties of the template's tables by logical id."""
     template = yaml.load(TEMPLATE.read_text(), _Loader)
@@ -54,15 +57,24 @@ def tables() -> Mapping[str, Mapping[str, Any]]:
     }
 
 
+@cache
+def _connections() -> tuple[Any, TableConnection, TableConnection, TableConnection]:
+    """Return a client and the tables' connections: made once, since making them takes most of a test's time."""
+    return (
+        boto3.client("dynamodb"),
+        connect(NotificationModel, "NotificationsTable", threads=32),
+        connect(FindingModel, "FindingsTable"),
+        connect(ChannelModel, "ChannelsTable"),
+    )
+
+
 @contextmanager
 def dynamo() -> Iterator[Store]:
     """Give the pynamodb store on moto's DynamoDB."""
     with mock_aws():
-        client = boto3.client("dynamodb")
+        client, notifications, findings, channels = _connections()
         for name, properties in tables().items():
             client.create_table(TableName=name, **properties)
-        notifications = connect(NotificationModel, "NotificationsTable")
-        findings = connect(FindingModel, "FindingsTable")
         ledger = DynamoNotifications(notifications)
 
         def plant(key: Key, next_attempt_at: int | None, finding_id: str | None) -> None:
@@ -78,9 +90,8 @@ def dynamo() -> Iterator[Store]:
                 item["finding_id"] = {"S": finding_id}
             client.put_item(TableName="NotificationsTable", Item=item)
 
-        states = DynamoChannelStates(connect(ChannelModel, "ChannelsTable"))
         records = DynamoFindingRecords(notifications, findings)
-        yield Store(ledger, ledger, states, DynamoFindings(findings), records, plant, client)
+        yield Store(ledger, ledger, DynamoChannelStates(channels), DynamoFindings(findings), records, plant, client)
 
 
 @contextmanager

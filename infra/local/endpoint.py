@@ -107,11 +107,17 @@ class Endpoint:
         with self._lock:
             return [request for request in self.received if path in (None, request.path)]
 
-    def take(self, path: str) -> Step:
-        """Return what to do with a request that has just come."""
+    def take(self, path: str) -> Step | None:
+        """Return what to do with a request that has just come; None if its path has no script."""
         with self._lock:
             steps = self._scripts.get(path)
-            return steps.pop(0) if steps else self._defaults.get(path, Step())
+            return steps.pop(0) if steps else self._defaults.get(path)
+
+    def unscript(self, path: str) -> None:
+        """Forget the script of a path."""
+        with self._lock:
+            self._scripts.pop(path, None)
+            self._defaults.pop(path, None)
 
     def note(self, request: Received) -> None:
         """Remember a request."""
@@ -161,17 +167,19 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: _Server
 
     def _serve(self) -> None:
         endpoint = self.server.endpoint
         if self.path.startswith("/_"):
             return self._answer(endpoint.control(self.path, self._body()))
-        step = endpoint.take(self.path)
+        scripted = endpoint.take(self.path)
+        step = scripted or Step()
         body = "" if step.failure == "reset_unread" else self._body()
         endpoint.note(Received(time.time(), self.command, self.path, dict(self.headers), body))
         token, _, method = self.path.removeprefix("/bot").partition("/")
-        if self.path.startswith("/bot") and method == "sendMessage" and step == Step():
+        if scripted is None and self.path.startswith("/bot") and method == "sendMessage":
             status, reply = endpoint.telegram.send_message(token, json.loads(body))
             step = Step(status, {"Content-Type": "application/json"}, json.dumps(reply))
         time.sleep(step.delay)

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "eu-central-1"
@@ -61,6 +60,8 @@ def aws_environment(endpoint_url: str | None = None) -> dict[str, str]:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "SAM_CLI_TELEMETRY": "0",
+        # A local stack is done in less than the five seconds sam waits between two looks.
+        "SAM_CLI_POLL_DELAY": "0.5",
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
         **({"AWS_ENDPOINT_URL": endpoint_url} if endpoint_url else {}),
@@ -76,16 +77,12 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def termination_as_exit() -> Iterator[None]:
+def termination_as_interrupt() -> Iterator[None]:
     """Let SIGTERM end the program as Ctrl-C does, through every `finally`; its default ends it on the spot."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def exit_now(number: int, _frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, exit_now)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from botocore.config import Config
 
 from infra.local.build import SAM, built, platform_parameters
 from infra.local.emulator import ministack
-from infra.local.processes import CREDENTIALS, REGION, aws_environment, run, termination_as_exit
+from infra.local.processes import CREDENTIALS, REGION, aws_environment, run, termination_as_interrupt
 
 STACK = "redeliver-local"
 BUCKET = "redeliver-local-artifacts"
@@ -45,7 +45,7 @@ class LocalStack:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as unfinished:
-            unfinished.enter_context(termination_as_exit())
+            unfinished.enter_context(termination_as_interrupt())
             self.endpoint_url = unfinished.enter_context(ministack(auth=self._auth))
             self.outputs = self._deploy()
             self._cleanup = unfinished.pop_all()

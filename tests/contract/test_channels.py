@@ -53,7 +53,7 @@ def type_(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def channel(type_: str, endpoint: Endpoint, transport: Transport) -> Channel:
     endpoint.received.clear()
-    return channel_of(document_of(type_, endpoint.url()), transport, chance=lambda: 0.0)
+    return channel_of(document_of(type_, endpoint.url()), transport, sleep=lambda _: None, chance=lambda: 0.0)
 
 
 def attempt(channel: Channel, dispatch: Dispatch | None = None) -> Outcome:
@@ -80,7 +80,7 @@ def test_a_delivery(type_: str, channel: Channel, endpoint: Endpoint) -> None:
 @pytest.mark.parametrize("status", range(200, 600))
 def test_every_status(status: int, type_: str, endpoint: Endpoint, transport: Transport) -> None:
     endpoint.received.clear()
-    channel = channel_of(document_of(type_, endpoint.url()), transport, sleep=lambda _: None)
+    channel = channel_of(document_of(type_, endpoint.url()), transport, sleep=lambda _: None, chance=lambda: 0.0)
     scripted(endpoint, type_, default=Step(status, body=echo(type_)))
     outcome = attempt(channel)
     if 200 <= status <= 299:
@@ -102,7 +102,7 @@ def test_an_interim_status_is_no_answer(status: int, type_: str, channel: Channe
     assert attempt(channel) == Delivered()  # nothing of the old answer is taken for the new one
 
 
-@pytest.mark.parametrize("status", [200, 400, 404, 429, 503])
+@pytest.mark.parametrize("status", [200, 400, 503])
 @pytest.mark.parametrize("body", BODIES)
 def test_every_body(status: int, body: str, type_: str, channel: Channel, endpoint: Endpoint) -> None:
     scripted(endpoint, type_, default=replace(BODIES[body], status=status))
@@ -130,7 +130,7 @@ def test_a_body_that_left_without_an_answer_ends_the_layer(
     type_: str, endpoint: Endpoint, transport: Transport
 ) -> None:
     endpoint.received.clear()
-    channel = channel_of(document_of(type_, endpoint.url()), transport, sleep=lambda _: None)
+    channel = channel_of(document_of(type_, endpoint.url()), transport, sleep=lambda _: None, chance=lambda: 0.0)
     scripted(endpoint, type_, Step(failure="close"), default=Step(503))
     outcome = attempt(channel)
     assert isinstance(outcome, Retry)
@@ -180,7 +180,7 @@ def test_cookies_are_not_kept(type_: str, channel: Channel, endpoint: Endpoint) 
 
 
 def test_a_long_digest_fits_by_weight(type_: str, channel: Channel, endpoint: Endpoint) -> None:
-    scripted(endpoint, type_)
+    endpoint.unscript(PATHS[type_])  # the imitation of Telegram counts characters
     members, room = [], channel.capacity
     for number in range(1000):
         member = record(dedup_key=str(number), kind=f"kind{number % 7}", subject=f"Subject {number} 🚀", body="é" * 40)
@@ -189,8 +189,6 @@ def test_a_long_digest_fits_by_weight(type_: str, channel: Channel, endpoint: En
             break
         members.append(member)
     assert 10 < len(members) < 1000
-    if type_ == "telegram":
-        scripted(endpoint, type_)  # the imitation counts
     assert attempt(channel, Dispatch(tuple(members), digest=True)) == Delivered()
     assert "Subject 0 " in endpoint.requests()[-1].body.encode().decode(
         "unicode_escape" if type_ == "telegram" else "utf-8"

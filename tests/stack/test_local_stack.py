@@ -21,8 +21,8 @@ PATIENCE_SECONDS = 30
 STARTER = """
 import time
 from infra.local.emulator import ministack
-from infra.local.processes import termination_as_exit
-with termination_as_exit(), ministack() as url:
+from infra.local.processes import termination_as_interrupt
+with termination_as_interrupt(), ministack() as url:
     print(url, flush=True)
     time.sleep(600)
 """

@@ -14,7 +14,7 @@ from redeliver.store import items
 from redeliver.store.connection import conditional, translated
 from redeliver.store.models import FindingModel as F
 from redeliver.store.models import NotificationModel as N
-from redeliver.store.notifications import DynamoNotifications, differences, unmoved
+from redeliver.store.notifications import DynamoNotifications, as_requested, differences, unmoved
 
 PAGE = 99  # with the check of the finding the hundred of one transaction
 _TRIES = 3  # of a transaction that another one got in the way of
@@ -111,7 +111,7 @@ class DynamoFindingRecords:
                 before.channel,
                 before.dedup_key,
                 actions=differences(before, after),
-                condition=unmoved(before) & _still_asked_as(before),
+                condition=unmoved(before) & as_requested(before),
             )
             for before, after in pairs
         ]
@@ -135,9 +135,6 @@ class DynamoFindingRecords:
             )
         return met[0]
 
-
-def _still_asked_as(record: Notification) -> Any:
-    return (N.requested_at == moments.to_epoch(record.requested_at)) & N.expires_at.does_not_exist()
 
 
 def _as_read(finding: Finding) -> Any:

@@ -23,7 +23,7 @@ PAGE = 100  # keys of one index page, and of one batch read: DynamoDB's limit
 _COUNT_PAGES = 10  # what counting a backlog may cost (SPEC 8)
 _FIELDS = tuple(field.name for field in fields(Notification))
 # What a write may rely on: if all of it is as read, nobody has moved the record (SPEC 3).
-_DECIDING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count", "finding_id")
+_DECIDING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count", "finding_id", "expires_at")
 
 
 class DynamoNotifications:
@@ -48,16 +48,19 @@ class DynamoNotifications:
 
     def replace(self, before: Notification, after: Notification) -> bool:
         """Write what differs, if the stored record still is `before` in all that decides."""
+        condition = unmoved(before)
+        if before.requested_at != after.requested_at:  # an older request must not undo a newer one
+            condition &= as_requested(before)
         with conditional() as met:
             self._table.update_item(
-                before.channel, before.dedup_key, actions=differences(before, after), condition=unmoved(before)
+                before.channel, before.dedup_key, actions=differences(before, after), condition=condition
             )
         return met[0]
 
     def park(self, row: Unreadable, now: datetime) -> bool:
         """Take an unreadable row out of every schedule, once; the rest stays as found."""
         moment = moments.to_epoch(now)
-        once = N.channel.exists() & ((N.status != Status.DEAD_LETTERED.value) | (N.last_reason != UNREADABLE))
+        parked = (N.status == Status.DEAD_LETTERED.value) & (N.last_reason == UNREADABLE)
         actions = [
             N.status.set(Status.DEAD_LETTERED.value),
             N.last_reason.set(UNREADABLE),
@@ -67,7 +70,7 @@ class DynamoNotifications:
             N.claimed_until.remove(),
         ]
         with conditional() as met:
-            self._table.update_item(row.key.channel, row.key.dedup_key, actions=actions, condition=once)
+            self._table.update_item(row.key.channel, row.key.dedup_key, actions=actions, condition=N.channel.exists() & ~parked)
         return met[0]
 
     def page(self, channel: str, after: Waiting | None = None) -> Page:
@@ -92,8 +95,9 @@ class DynamoNotifications:
     def fetch(self, keys: Sequence[Key]) -> Sequence[Row]:
         """Return what the table holds of these keys, read consistently, in their order."""
         found: dict[Key, Row] = {}
-        for first in range(0, len(keys), PAGE):
-            wanted: Any = [{"channel": k.channel, "dedup_key": k.dedup_key} for k in keys[first : first + PAGE]]
+        distinct = list(dict.fromkeys(keys))  # an index that is catching up can name a record twice
+        for first in range(0, len(distinct), PAGE):
+            wanted: Any = [{"channel": k.channel, "dedup_key": k.dedup_key} for k in distinct[first : first + PAGE]]
             while wanted:  # DynamoDB answers with what fits into 16 MB, and with what it is not too busy for
                 with translated():
                     answer = self._table.batch_get_item(wanted, consistent_read=True)
@@ -101,7 +105,7 @@ class DynamoNotifications:
                     row = items.from_item(item)
                     found[row.key] = row
                 wanted = answer.get("UnprocessedKeys", {}).get(self._table.table_name, {}).get("Keys")
-        return [found[key] for key in keys if key in found]
+        return [found[key] for key in distinct if key in found]
 
     def dead_letters(self, channel: str) -> int:
         """Return how many dead letters a channel has; those DynamoDB has not yet deleted are among them."""
@@ -147,6 +151,12 @@ def unmoved(before: Notification) -> Condition:
         Path(name).does_not_exist() if value is None else Path(name) == value for name, value in values.items()
     ]
     return reduce(and_, terms)
+
+
+def as_requested(before: Notification) -> Condition:
+    """Return the condition that a record was last asked for when it says."""
+    condition: Condition = N.requested_at == moments.to_epoch(before.requested_at)
+    return condition
 
 
 def _waiting(item: items.Item) -> Waiting:

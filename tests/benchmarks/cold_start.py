@@ -1,0 +1,61 @@
+"""What importing and initialising each handler costs beside its libraries alone (SPEC 10): fresh processes, one run.
+
+`python -m tests.benchmarks.cold_start`. As in Lambda, nothing but the built function and the built layer is on the path.
+"""
+
+import os
+import subprocess
+import sys
+from statistics import median
+
+from infra.local.build import built
+from infra.local.processes import ROOT
+
+ROUNDS = 9
+GOAL = 1.3
+BARE = "import pynamodb.models, requests; from aws_lambda_powertools import Logger; import aws_lambda_powertools.metrics"
+BATCH = BARE + "; import aws_lambda_powertools.utilities.batch"
+LIBRARIES = {"send": BATCH, "retry_sweeper": BARE, "retention": BARE}
+CLIENT = "import botocore.session; botocore.session.get_session().create_client('dynamodb', region_name='eu-central-1')"
+ENVIRONMENT = {
+    "AWS_REGION": "eu-central-1",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "NOTIFICATIONS_TABLE": "notifications",
+    "CHANNELS_TABLE": "channels",
+    "FINDINGS_TABLE": "findings",
+    "SEND_DEAD_LETTER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/1/q",
+    "POWERTOOLS_SERVICE_NAME": "redeliver-dev",
+    "POWERTOOLS_METRICS_NAMESPACE": "redeliver",
+}
+
+
+def seconds(code: str, *path: str) -> float:
+    """Return the processor seconds that a fresh interpreter spends on some code, its own start left out."""
+    program = f"import sys, time; sys.path[:0] = {list(path)!r}; t = time.process_time(); {code}; print(time.process_time() - t)"
+    command = [sys.executable, "-I", "-S", "-c", program]
+    done = subprocess.run(command, env=os.environ | ENVIRONMENT, check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def main() -> None:
+    """Measure the three handlers, alternating with their libraries, and tell the ratios of the medians."""
+    with built() as template:
+        layer = str(template.parent / "CommonLayer" / "python")
+        for folder in sorted((ROOT / "functions").iterdir()):
+            name = "".join(word.capitalize() for word in folder.name.split("_")) + "Function"
+            function = str(template.parent / name)
+            alone, whole = [], []
+            for _ in range(ROUNDS):
+                alone.append(seconds(f"{LIBRARIES[folder.name]}; {CLIENT}", layer))
+                whole.append(seconds(f"import app; app.wired(); {CLIENT}", layer, function))
+            ratio = median(whole) / median(alone)
+            print(
+                f"{folder.name}: {median(whole) * 1000:.0f} ms, libraries alone {median(alone) * 1000:.0f} ms,"
+                f" ratio {ratio:.2f} (goal {GOAL})"
+            )
+
+
+if __name__ == "__main__":
+    main()
