@@ -5,7 +5,7 @@ export PYTHON
 SYSTEM_PATH := $(PATH)
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/sam/bin:$(PATH)
 export SAM_CLI_TELEMETRY := 0
-# For the tests' static parts of SAM; no call of any target leaves this machine for AWS.
+# sam validate asks for a region; no target calls AWS itself.
 export AWS_DEFAULT_REGION := eu-central-1
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header --upgrade

@@ -55,7 +55,9 @@ def record(**changes: Any) -> Notification:
 def final(status: Status = Status.SENT, **changes: Any) -> Notification:
     """Return a final record."""
     dead = NOW if status is Status.DEAD_LETTERED else None
-    return record(**{"status": status, "next_attempt_at": None, "dead_lettered_at": dead, "attempt_count": 1, **changes})
+    return record(
+        **{"status": status, "next_attempt_at": None, "dead_lettered_at": dead, "attempt_count": 1, **changes}
+    )
 
 
 def finding(status: FindingStatus = FindingStatus.RESOLVED, changed: float = 0, **changes: Any) -> Finding:

@@ -1,4 +1,4 @@
-"""The outside, in memory: a clock, a deadline, channels, telemetry, and a ledger with faults. The stores are elsewhere."""
+"""The outside, in memory: a clock, a deadline, channels, telemetry, a ledger with faults. The store is elsewhere."""
 
 import threading
 from collections import Counter, deque
@@ -49,7 +49,7 @@ class FakeChannel:
     digest_seconds: int = 0
     capacity: int = 1000
     script: deque[Outcome] = field(default_factory=deque)
-    respond: Respond = lambda dispatch: Delivered()  # noqa: E731 - a default that is a function
+    respond: Respond = lambda dispatch: Delivered()
     calls: list[Dispatch] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -80,7 +80,9 @@ class MemoryNotifications:
         with self._lock:
             stored = self.rows.get(row.key)
             if isinstance(stored, Notification):  # somebody could not read what we can
-                self._put(row.key, replace(stored, status=Status.DEAD_LETTERED, next_attempt_at=None, claimed_until=None))
+                self._put(
+                    row.key, replace(stored, status=Status.DEAD_LETTERED, next_attempt_at=None, claimed_until=None)
+                )
                 return True
             if stored is None or stored.row.parked:
                 return False

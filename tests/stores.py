@@ -11,6 +11,7 @@ import boto3
 import yaml
 from moto import mock_aws
 from pynamodb.connection import TableConnection
+
 from redeliver.core import moments
 from redeliver.core.notification import Key
 from redeliver.ports import ChannelStates, FindingRecords, Findings, Lanes, Ledger

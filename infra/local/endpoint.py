@@ -156,10 +156,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        # In the connection's own thread: a handshake that hangs must not stop the others.
-        if self.context:
-            request = self.context.wrap_socket(request, server_side=True)
-        super().finish_request(request, client_address)
+        if self.context is None:
+            return super().finish_request(request, client_address)
+        # Here, in the connection's own thread: a handshake that hangs must not stop the others.
+        with self.context.wrap_socket(request, server_side=True) as secured:
+            return super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients that go away are what this endpoint is for."""

@@ -6,20 +6,13 @@ tests/stack/test_local_stack.py fails when one of the three stops working:
 1. TTL and point-in-time recovery declared for a table in CloudFormation take effect;
 2. what TTL removes leaves a REMOVE record in the table's stream, with the service's identity;
 3. Embedded Metric Format lines in a function's log become metrics.
-
-It is given a folder for everything temporary. It ends when its standard input ends, and removes the folder: so it
-never outlives the program that started it, however that died.
 """
 
 import json
 import logging
-import os
-import shutil
-import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ministack import app
@@ -69,7 +62,7 @@ def remove_expired_items(every_seconds: float) -> None:
 
     dynamodb._build_change_record = build_with_identity
     dynamodb._remove_item = remove_unless_ministacks_reaper
-    _start(REAPER, lambda: _reap_for_ever(every_seconds))
+    threading.Thread(target=_reap_for_ever, args=(every_seconds,), name=REAPER, daemon=True).start()
 
 
 def _reap_for_ever(every_seconds: float) -> None:
@@ -127,28 +120,8 @@ def _record(blob: dict[str, Any]) -> None:
                     cloudwatch.record_metric(directive["Namespace"], metric["Name"], value, unit, dimensions)
 
 
-def end_with_standard_input(scratch: str) -> None:
-    """Stop everything, the functions' processes and the temporary folder too, when the starter is gone."""
-
-    def wait_then_end() -> None:
-        sys.stdin.buffer.read()
-        shutil.rmtree(scratch, ignore_errors=True)
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-
-    _start("standard-input", wait_then_end)
-
-
-def _start(name: str, target: Callable[[], None]) -> None:
-    threading.Thread(target=target, name=name, daemon=True).start()
-
-
 def main() -> None:
     """Patch, then serve."""
-    [scratch] = sys.argv[1:]
-    if os.getpid() != os.getpgrp():
-        sys.exit("start this in a process group of its own: it ends its whole group")
-    sys.argv = sys.argv[:1]
-    end_with_standard_input(scratch)
     apply_table_settings()
     remove_expired_items(every_seconds=1)
     turn_log_lines_into_metrics()

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from infra.local.endpoint import Endpoint, Step
-from redeliver.channels.directory import FRESH, SPARED, STALE, Directory
+from redeliver.channels.attempt import Attempts
+from redeliver.channels.directory import FRESH, MOST_ENTRIES, SPARED, STALE, Directory
 from redeliver.channels.transport import Transport
 from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Retry
 from redeliver.ports import Mode, NotConfigured, Unavailable
@@ -43,7 +44,7 @@ def test_a_document_is_read_anew_after_five_minutes(transport: Transport) -> Non
 @pytest.mark.parametrize("recheck", [60, 900])
 def test_absence_is_believed_no_longer_than_the_recheck(recheck: int, transport: Transport) -> None:
     source = Documents({})
-    channels = Directory(source, directory(source, transport)._attempts, timedelta(seconds=recheck))
+    channels = Directory(source, Attempts(transport), timedelta(seconds=recheck))
     believed = min(timedelta(seconds=recheck), FRESH)
     assert isinstance(channels.look_up("ops", NOW), NotConfigured)
     source.documents["ops"] = HOOK
@@ -98,10 +99,11 @@ def test_of_many_threads_one_asks(transport: Transport) -> None:
 
 
 def test_names_do_not_pile_up(transport: Transport) -> None:
-    channels = directory(Documents({}), transport)
-    for number in range(1100):
+    source = Documents({})
+    channels = directory(source, transport)
+    for number in (*range(MOST_ENTRIES + 1), MOST_ENTRIES, 0):
         channels.look_up(str(number), NOW)
-    assert len(channels._entries) == 1000
+    assert source.asked == MOST_ENTRIES + 2  # the last name was still known, the first one not
 
 
 class TestRefusedCredentials:

@@ -121,7 +121,10 @@ def test_no_answer(case: str, type_: str, channel: Channel, endpoint: Endpoint) 
     scripted(endpoint, type_, default=failing.step)
     outcome = attempt(channel)
     assert isinstance(outcome, Retry)
-    assert (outcome.reason, outcome.wait, outcome.maybe_delivered) == (failing.reason, None, failing.maybe_delivered)
+    assert (outcome.reason, outcome.wait) == (failing.reason, None)
+    if case == "reset before the body was read":
+        return  # a race: the body may have left by then, and may not
+    assert outcome.maybe_delivered
     if type_ not in KNOWS_A_MESSAGE_AGAIN:
         assert len(endpoint.requests()) == 1
 
@@ -190,9 +193,10 @@ def test_a_long_digest_fits_by_weight(type_: str, channel: Channel, endpoint: En
         members.append(member)
     assert 10 < len(members) < 1000
     assert attempt(channel, Dispatch(tuple(members), digest=True)) == Delivered()
-    assert "Subject 0 " in endpoint.requests()[-1].body.encode().decode(
-        "unicode_escape" if type_ == "telegram" else "utf-8"
-    )
+    body = endpoint.requests()[-1].body
+    assert all(f"Subject {number} " in body for number in range(len(members)))
+    assert "…" not in body  # nothing was cut
+    assert "\\u2026" not in body
 
 
 def test_one_notification_never_outweighs_a_digest(channel: Channel) -> None:

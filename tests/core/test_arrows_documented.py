@@ -16,7 +16,7 @@ def table(heading: str) -> dict[str, list[str]]:
 
 
 def states(cell: str) -> frozenset[str]:
-    return frozenset(word.strip("` ") for word in cell.split(",")) - {"–", "nothing"}
+    return frozenset(word.strip("` ") for word in cell.split(",")) - {"nothing"}
 
 
 def test_arrows() -> None:

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from redeliver.core.backoff import delay, jittered
 
 MINUTE = timedelta(minutes=1)

@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+
 from redeliver.core import digest
 from redeliver.core.notification import Dispatch, Notification
 from tests.builders import record
@@ -37,7 +38,11 @@ def test_groups_by_channel_and_recipient_in_order_of_arrival() -> None:
         record(dedup_key="4", channel="other"),
         record(dedup_key="5"),
     ]
-    assert [[one.dedup_key for one in group] for group in digest.by_recipient(given_)] == [["1", "3"], ["2", "5"], ["4"]]
+    assert [[one.dedup_key for one in group] for group in digest.by_recipient(given_)] == [
+        ["1", "3"],
+        ["2", "5"],
+        ["4"],
+    ]
 
 
 @given(RECORDS)

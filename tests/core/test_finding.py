@@ -1,4 +1,5 @@
 import pytest
+
 from redeliver.core.finding import FindingStatus, outdoes
 from tests.builders import finding
 

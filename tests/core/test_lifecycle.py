@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from redeliver.core import lifecycle
 from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import FINAL, OPEN, Notification, Status
@@ -126,7 +127,9 @@ def test_a_claim_that_nobody_settled_may_have_delivered() -> None:
     assert (again.attempt_count, again.maybe_delivered, again.status) == (2, True, Status.PENDING)
 
 
-@pytest.mark.parametrize(("count", "status"), [(4, Status.RETRYING), (5, Status.DEAD_LETTERED), (6, Status.DEAD_LETTERED)])
+@pytest.mark.parametrize(
+    ("count", "status"), [(4, Status.RETRYING), (5, Status.DEAD_LETTERED), (6, Status.DEAD_LETTERED)]
+)
 def test_give_up_when_the_last_claim_died(count: int, status: Status) -> None:
     died = replace(CLAIMED, status=Status.RETRYING, attempt_count=count)
     after = lifecycle.next_step(died, at(65), POLICY, claim_until=at(130))
@@ -245,7 +248,9 @@ def test_a_retry_later_than_deliver_by_is_stale(seconds: int, status: Status) ->
     assert after.last_reason == ("expired" if status is Status.DEAD_LETTERED else "http_500")
 
 
-@pytest.mark.parametrize(("before", "now", "expected"), [(False, False, False), (False, True, True), (True, False, True)])
+@pytest.mark.parametrize(
+    ("before", "now", "expected"), [(False, False, False), (False, True, True), (True, False, True)]
+)
 def test_maybe_delivered_stays(before: bool, now: bool, expected: bool) -> None:
     assert settle(Retry("timeout", "x", maybe_delivered=now), maybe_delivered=before).maybe_delivered is expected
     assert settle(Reject("r", "x"), maybe_delivered=before).maybe_delivered is before
@@ -303,7 +308,9 @@ OUTCOMES: st.SearchStrategy[Outcome] = st.one_of(
 )
 
 
-@given(OUTCOMES, st.integers(0, 10**9), st.floats(0, 1, exclude_max=True), st.floats(0, 1), st.sampled_from([None, "F"]))
+@given(
+    OUTCOMES, st.integers(0, 10**9), st.floats(0, 1, exclude_max=True), st.floats(0, 1), st.sampled_from([None, "F"])
+)
 def test_settle_is_total_and_its_records_make_sense(
     outcome: Outcome, count: int, chance: float, jitter: float, finding_id: str | None
 ) -> None:
@@ -321,7 +328,8 @@ def test_settle_is_total_and_its_records_make_sense(
 
 def test_the_arrows_say_where_the_functions_lead() -> None:
     arrows = {arrow.name: arrow for arrow in lifecycle.ARROWS}
-    for status, outcome, count in product(OPEN, (Delivered(), Retry("r", "e"), Reject("r", "e")), (1, 5)):
+    outcomes: list[Outcome] = [Delivered(), Retry("r", "e"), Reject("r", "e")]
+    for status, outcome, count in product(OPEN, outcomes, (1, 5)):
         assert settle(outcome, status=status, attempt_count=count).status in arrows["settle"].after
     assert arrows["settle"].before == arrows["claim"].before == arrows["cancel"].before == OPEN
     assert arrows["accept"].before == frozenset()

@@ -3,12 +3,13 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from redeliver.core.notification import FINAL, OPEN, Dispatch, Status, lane_of, message_id
 from tests.builders import NOW, at, record
 
 
 def test_every_status_is_either_open_or_final() -> None:
-    assert OPEN | FINAL == set(Status)
+    assert set(Status) == OPEN | FINAL
     assert not OPEN & FINAL
 
 

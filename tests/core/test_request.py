@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from redeliver.core.request import InvalidRequest, identifier, parse
 from tests.builders import at, raw, request
 
@@ -20,9 +21,16 @@ BAD: list[tuple[str, Any, str]] = [
     *[(field, None, "is required") for field in raw()],
     *[(field, ..., "is required") for field in raw()],
     *[(field, SURROGATE, "surrogate") for field in (*raw(), "recipient", "finding_id", "suppress", "deliver_by")],
-    *[("channel", value, "1 to 64 of A-Z a-z 0-9 _ . -") for value in ("", "a" * 65, "a b", "a/b", "a#0", "ä", "a\n", "٣")],
+    *[
+        ("channel", value, "1 to 64 of A-Z a-z 0-9 _ . -")
+        for value in ("", "a" * 65, "a b", "a/b", "a#0", "ä", "a\n", "٣")
+    ],
     *[("kind", value, "1 to 64 of a-z 0-9 _ . -") for value in ("", "a" * 65, "Upper", "a b", "é", "a\n")],
-    *[(field, value, "1 to 1024 bytes") for field in ("dedup_key", "finding_id") for value in ("", "a" * 1025, "é" * 513)],
+    *[
+        (field, value, "1 to 1024 bytes")
+        for field in ("dedup_key", "finding_id")
+        for value in ("", "a" * 1025, "é" * 513)
+    ],
     *[("subject", value, "1 to 1024 bytes") for value in ("", "x" * 1025)],
     *[("subject", f"two{sep}lines", "one line") for sep in ("\n", "\r", "\x00", "\x85", "\u2028", "\u2029", "\x7f")],
     ("body", "x" * (64 * 1024 + 1), "0 to 65536 bytes"),

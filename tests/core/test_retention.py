@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import pytest
+
 from redeliver.core import retention
 from redeliver.core.finding import FindingStatus
 from redeliver.core.notification import FINAL, OPEN, Status

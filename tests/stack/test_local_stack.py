@@ -18,10 +18,12 @@ from infra.local.stack import LocalStack
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 30
+# Python heeds SIGINT only if it was not started with it ignored, as a shell's background jobs are.
 STARTER = """
-import time
+import signal, time
 from infra.local.emulator import ministack
 from infra.local.processes import termination_as_interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with termination_as_interrupt(), ministack() as url:
     print(url, flush=True)
     time.sleep(600)

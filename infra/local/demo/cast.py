@@ -99,7 +99,7 @@ def new_ad(chat: str, number: int, title: str, price: str) -> Request:
 def price_drop(chat: str, number: int, title: str, before: str, price: str) -> Request:
     """Return the news of a lower price; one per ad, chat and price it had before."""
     text = f"{title}\n{before} → {price}\nhttps://ads.example/{number}"
-    return _ad(chat, "price_drop", f"{number}:drop:{before.split()[0]}", f"Price drop: {title}", text)
+    return _ad(chat, "price_drop", f"{number}:{before.split()[0]}", f"Price drop: {title}", text)
 
 
 def _ad(chat: str, kind: str, key: str, subject: str, body: str) -> Request:
@@ -148,14 +148,14 @@ def _found(channel: str, kind: str, key: str, subject: str, body: str) -> Reques
     }
 
 
-XZ = cve(DIGEST, "CVE-2024-3094", "debian:sid-20240311", "CVSS 10.0. Backdoor in xz-utils 5.6.0 and 5.6.1.")
+XZ = cve(DIGEST, "CVE-2024-3094", "debian:sid", "CVSS 10.0. Backdoor in xz-utils 5.6.0 and 5.6.1, March 2024.")
 LOG4SHELL = cve(DIGEST, "CVE-2021-44228", "solr:8.11.0", "CVSS 10.0. Log4Shell: remote code by JNDI. Fixed in 8.11.1.")
-HEARTBLEED = cve(DIGEST, "CVE-2014-0160", "legacy-proxy:1.4", "CVSS 7.5. Heartbleed: OpenSSL 1.0.1f. Fixed in 1.0.1g.")
+HEARTBLEED = cve(DIGEST, "CVE-2014-0160", "proxy:1.4", "CVSS 7.5. Heartbleed: OpenSSL 1.0.1f. Fixed in 1.0.1g.")
 POSTGRES = image_update(DIGEST, "postgres", "16.1", "16.2", "Fixes CVE-2024-0985.")
 REDIS = image_update(DIGEST, "redis", "7.2.3", "7.2.4", "Fixes CVE-2023-41056.")
 RAPID_RESET = cve(DIGEST, "CVE-2023-44487", "nginx:1.25.2", "CVSS 7.5. HTTP/2 rapid reset. Mitigated in 1.25.3.")
 NGINX = image_update(UPDATES, "nginx", "1.25.3", "1.25.4", "Fixes CVE-2024-24989 and CVE-2024-24990.")
-PAGED = cve(PAGER, "CVE-2024-3094", "debian:sid-20240311", "CVSS 10.0. Backdoor in xz-utils: wake somebody up.")
+PAGED = cve(PAGER, "CVE-2024-3094", "debian:sid", "CVSS 10.0. Backdoor in xz-utils: wake somebody up.")
 INVALID = {**cve(DIGEST, "CVE-2019-5736", "runc:1.0-rc6", "CVSS 8.6. Container escape."), "kind": "CVE!"}
 
 FIRST_DIGEST = ((XZ, Way.DIRECT), (LOG4SHELL, Way.DIRECT), (HEARTBLEED, Way.QUEUE), (POSTGRES, Way.BUS))

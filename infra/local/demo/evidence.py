@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from infra.local.demo.cast import ADS, Request, Secrets, Way
@@ -20,12 +21,17 @@ def key_of(request: Request) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Something that was asked of redeliver; `result` only of a direct call."""
+    """Something that was asked of redeliver; only a direct call is answered."""
 
     at: float
     way: Way
     request: Request
-    result: str | None = None
+    answer: Mapping[str, Any] | None = None
+
+    @property
+    def result(self) -> str | None:
+        """Return the word of the answer."""
+        return self.answer["result"] if self.answer else None
 
 
 @dataclass(frozen=True)
@@ -78,12 +84,21 @@ class History:
     def times_became(self, status: str) -> int:
         """Return how often the record entered a status."""
         before = [None, *(state["status"] for state in self.states)]
-        return sum(old != new == status for old, new in zip(before, before[1:], strict=False))
+        return sum(old != new == status for old, new in pairwise(before))
+
+    @cached_property
+    def attempts(self) -> tuple[int, ...]:
+        """Return how many attempts were charged, before and after each redrive."""
+        most: dict[int, int] = {}
+        for state in self.states:
+            most[state["redrive_count"]] = max(most.get(state["redrive_count"], 0), state["attempt_count"])
+        return tuple(most.values())
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """Return the retries that were planned, each once however often the record was written meanwhile."""
-        waiting = [s for s in self.states if s["status"] == "retrying" and "claimed_until" not in s]
+        planned = [s for s in self.states if s["status"] == "retrying" and "next_attempt_at" in s]
+        waiting = [s for s in planned if "claimed_until" not in s]
         first = {(s["attempt_count"], s["next_attempt_at"]): s for s in reversed(waiting)}
         return tuple(Plan(s["attempt_count"], s["updated_at"], s["next_attempt_at"]) for s in reversed(first.values()))
 
@@ -126,10 +141,26 @@ class Evidence:
         """Return what direct calls about a notification were answered, sorted."""
         return sorted(a.result for a in self.asked if a.result and key_of(a.request) == key_of(request))
 
+    @property
+    def forgotten(self) -> int:
+        """Return how many records TTL removed."""
+        return sum(history.forgotten for history in self.histories.values())
+
+    def lines(self, event: str) -> list[dict[str, Any]]:
+        """Return the log lines of an event."""
+        found = [json.loads(line) for line in self.logs if f'"message":"{event}"' in line]
+        return [line for line in found if line["message"] == event]
+
     def waits(self, history: History) -> list[float]:
         """Return the seconds the endpoint was left alone between the attempts at a notification."""
         calls = self.calls_for(history)
         return list(_gaps(calls, [plan.next_attempt_at for plan in history.plans]))
+
+
+def differs(what: str, found: object, wanted: object) -> Iterator[str]:
+    """Yield what is wrong if the two are not equal."""
+    if found != wanted:
+        yield f"{what}: {found!r} instead of {wanted!r}"
 
 
 def _gaps(calls: Sequence[Call], starts: Sequence[int]) -> Iterator[float]:

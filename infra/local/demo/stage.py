@@ -32,7 +32,7 @@ def plain(item: Mapping[str, Any]) -> State:
 
 def is_due(record: State, now: float) -> bool:
     """Tell whether a sweep would attempt a record; `ops-pager` has no document."""
-    return record["channel"] != PAGER and record.get("next_attempt_at", now + 1) <= now
+    return record["channel"] != PAGER and bool(record.get("next_attempt_at", now + 1) <= now)
 
 
 class Stage:
@@ -75,9 +75,9 @@ class Stage:
     def ask(self, *requests: Request) -> list[str]:
         """Call `send` with notifications and return its results."""
         at = time.time()
-        results = [each["result"] for each in self.invoke("SendFunction", {"notifications": requests})["results"]]
-        self.asked += [Asked(at, Way.DIRECT, *pair) for pair in zip(requests, results, strict=True)]
-        return results
+        answers = self.invoke("SendFunction", {"notifications": requests})["results"]
+        self.asked += [Asked(at, Way.DIRECT, *pair) for pair in zip(requests, answers, strict=True)]
+        return [answer["result"] for answer in answers]
 
     def ask_at_once(self, request: Request, times: int) -> list[str]:
         """Call `send` with the same notification from as many threads at the same moment."""
@@ -102,7 +102,13 @@ class Stage:
 
     def ask_by(self, way: Way, request: Request) -> None:
         """Ask by the way that is named."""
-        {Way.DIRECT: self.ask, Way.QUEUE: self.enqueue, Way.BUS: self.publish}[way](request)
+        match way:
+            case Way.DIRECT:
+                self.ask(request)
+            case Way.QUEUE:
+                self.enqueue(request)
+            case Way.BUS:
+                self.publish(request)
 
     def finding(self, request: Request, status: str) -> None:
         """Tell the bus that the finding behind a notification has changed."""

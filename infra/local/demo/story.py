@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from infra.local.demo import cast
-from infra.local.demo.cast import Request, Way
+from infra.local.demo.cast import Request
 from infra.local.demo.evidence import Key, State, key_of
 from infra.local.demo.stage import Stage, is_due
 from infra.local.endpoint import Endpoint, Step

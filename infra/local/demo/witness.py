@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from infra.local.demo.cast import Secrets
 from infra.local.demo.evidence import Call, Evidence, History, Key, Metric, State
 from infra.local.demo.stage import Stage, plain
 from infra.local.stack import LOG_GROUPS, LocalStack

@@ -86,7 +86,9 @@ class Accept:
     def _invalid(self, raw: object, error: InvalidRequest) -> Answer:
         self.telemetry.count("notifications.invalid")
         self.telemetry.warn("notification_invalid", error=str(error))
-        return Answer(result="invalid", channel=_echo(raw, "channel"), dedup_key=_echo(raw, "dedup_key"), error=str(error))
+        return Answer(
+            result="invalid", channel=_echo(raw, "channel"), dedup_key=_echo(raw, "dedup_key"), error=str(error)
+        )
 
     def _look_up(self, name: str, now: datetime) -> Route:
         try:
@@ -183,7 +185,11 @@ def park(ledger: Ledger, telemetry: Telemetry, row: Unreadable, now: datetime, c
 
     `channel` is the metric's dimension, if it may be one.
     """
-    if row.parked or not ledger.park(row, now):
+    try:
+        if row.parked or not ledger.park(row, now):
+            return False
+    except Unavailable as error:  # it will be met again, and nobody has to wait for that
+        telemetry.warn("unreadable_not_parked", channel=row.key.channel, dedup_key=row.key.dedup_key, error=str(error))
         return False
     telemetry.count("notifications.unreadable", {"channel": channel} if channel else None)
     telemetry.warn(

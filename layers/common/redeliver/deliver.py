@@ -1,7 +1,7 @@
 """One attempt: claim, send, settle."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -77,7 +77,8 @@ class Deliver:
                 outcome = Retry("out_of_time", "the digest was refused, and no time was left to find out for whom")
             yield part, outcome
             if isinstance(outcome, Retry):  # the endpoint is in trouble: spare it the other parts
-                yield from ((rest, outcome) for rest in waiting)
+                spared = replace(outcome, maybe_delivered=False)  # they have not been sent
+                yield from ((rest, spared) for rest in waiting)
                 return
 
     def _settle(

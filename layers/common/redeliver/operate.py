@@ -6,6 +6,7 @@ from datetime import datetime
 
 from redeliver.core import lifecycle, moments
 from redeliver.core.notification import Key, Unreadable
+from redeliver.core.request import channel_name, identifier
 from redeliver.deliver import described
 from redeliver.ports import ChannelStates, Lanes, Ledger, Telemetry
 from redeliver.survey import survey
@@ -88,10 +89,15 @@ def _only(event: Mapping[str, object], *allowed: str) -> None:
 
 def _redrive_of(event: Mapping[str, object]) -> tuple[str, list[str]]:
     channel, keys = event.get("channel"), event.get("dedup_keys")
-    if not isinstance(channel, str) or not channel:
-        raise InvalidCommand("channel: must be the name of a channel")
-    if not isinstance(keys, list) or not all(isinstance(key, str) and key for key in keys):
-        raise InvalidCommand("dedup_keys: must be a list of dedup keys, each a string that is not empty")
+    if not isinstance(keys, list):
+        raise InvalidCommand("dedup_keys: must be a list of dedup keys")
     if not 1 <= len(keys) <= _MOST_KEYS:
         raise InvalidCommand(f"dedup_keys: must have 1 to {_MOST_KEYS} keys; got {len(keys)}")
-    return channel, keys
+    return _valid("channel", channel_name, channel), [_valid("dedup_keys", identifier, key) for key in keys]
+
+
+def _valid(field: str, check: Callable[[object], str], value: object) -> str:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise InvalidCommand(f"{field}: {error}") from None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -98,6 +98,9 @@ class Ledger(Protocol):
 
     def park(self, row: Unreadable, now: datetime) -> bool:
         """Take an unreadable row out of every schedule, once; tell whether this call did it."""
+
+
+AT_ONCE = datetime.fromtimestamp(0, UTC)  # stands for a moment in the `due` index that cannot be read
 
 
 @dataclass(frozen=True, slots=True)

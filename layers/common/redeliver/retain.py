@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from redeliver.accept import park
 from redeliver.core import moments, retention
 from redeliver.core.finding import Finding, FindingStatus
 from redeliver.core.notification import FINAL, Notification, Unreadable
@@ -93,8 +94,8 @@ class Retain:
         for page in self.records.pages(finding.finding_id):
             good = [row for row in page if isinstance(row, Notification)]
             for row in page:
-                if isinstance(row, Unreadable) and not row.parked:
-                    self.ledger.park(row, now)
+                if isinstance(row, Unreadable):
+                    park(self.ledger, self.telemetry, row, now, None)
             wrong = [record for record in good if not retention.in_order(record, finding)]
             stamp = [r for r in wrong if retention.may_be_forgotten(r, finding)]
             release = [r for r in wrong if r.expires_at is not None]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from redeliver.core import lifecycle
 from redeliver.core.notification import Key, Notification, Unreadable
-from redeliver.ports import ChannelState, Lanes, Page, Waiting
+from redeliver.ports import AT_ONCE, ChannelState, Lanes, Page, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Lane:
 
     def oldest_due_seconds(self, now: datetime) -> int:
         """Return for how long the first row has been due; 0 if none is."""
-        first = self.page.rows[0].next_attempt_at if self.page.rows else now
+        first = next((row.next_attempt_at for row in self.page.rows if row.next_attempt_at > AT_ONCE), now)
         return max(int((now - first).total_seconds()), 0)
 
 
@@ -54,12 +54,14 @@ def gather(
 ) -> tuple[list[Notification], int]:
     """Return up to `most` records to attempt, in order, and how many rows were looked at.
 
-    Every lane's first page is read before any second one; leased, moved and unreadable rows do not count.
+    Every lane's first page is read before any second one, and what a later page holds takes no place from it; leased,
+    moved and unreadable rows do not count.
     """
-    found: list[Notification] = []
+    chosen: list[Notification] = []
     looked_at = 0
     readers = [_pages(lanes, lane, now) for lane in surveyed]
-    while readers and len(found) < most:
+    while readers and len(chosen) < most:
+        found: list[Notification] = []
         for reader in list(readers):
             keys = next(reader, None)
             if keys is None:
@@ -71,7 +73,8 @@ def gather(
                     unreadable(row)
                 elif lifecycle.due(row, now):
                     found.append(row)
-    return in_order(found)[:most], looked_at
+        chosen += in_order(found)[: most - len(chosen)]
+    return in_order(chosen), looked_at
 
 
 def _pages(lanes: Lanes, lane: Lane, now: datetime) -> Iterator[list[Key]]:

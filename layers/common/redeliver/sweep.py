@@ -137,8 +137,11 @@ class Sweep:
         try:
             self._attempt(unit, run, deadline)
         except Exception as error:  # noqa: BLE001 - counted and logged; the function raises it when the run has done the rest
-            run.add("failed_items")
-            self.telemetry.warn("item_failed", channel=unit.name, error=repr(error))
+            self._failed(unit, run, error)
+
+    def _failed(self, unit: Unit, run: Run, error: Exception) -> None:
+        run.add("failed_items")
+        self.telemetry.warn("item_failed", channel=unit.name, error=repr(error))
 
     def _attempt(self, unit: Unit, run: Run, deadline: Deadline) -> None:
         claimed = tuple(self._claimed(unit, run, deadline))
@@ -153,7 +156,11 @@ class Sweep:
 
     def _claimed(self, unit: Unit, run: Run, deadline: Deadline) -> Iterator[Notification]:
         for record in unit.records:
-            claimed = self.deliver.claim(record, deadline)
+            try:
+                claimed = self.deliver.claim(record, deadline)
+            except Unavailable as error:  # those claimed before it are still to be sent; the rest stays due
+                self._failed(unit, run, error)
+                return
             if claimed is None:
                 run.add("conflicts")
             elif claimed.status is Status.DEAD_LETTERED:

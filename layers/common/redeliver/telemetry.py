@@ -11,7 +11,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from redeliver.core.redaction import redact
 
-_MOST_METRICS = 100  # in one blob: CloudWatch drops what is beyond
+_MOST_METRICS = 99  # in one blob: CloudWatch drops what is beyond 100, and Powertools flushes by itself at 100
 _Dimensions = tuple[tuple[str, str], ...]
 
 

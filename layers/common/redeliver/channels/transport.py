@@ -2,7 +2,6 @@
 
 import http.client
 import logging
-import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -118,9 +117,8 @@ class Transport:
         request = session.prepare_request(requests.Request("POST", post.url, dict(post.headers), data=post.body))
         with session.send(request, stream=True, allow_redirects=False, timeout=this.left()) as response:
             if response.status_code < 200:
-                # http.client takes any 1xx but 100 for the final answer. The real one would be read as the answer to
-                # the next request: close the connection.
-                response.raw.close()
+                # http.client takes any 1xx but 100 for the final answer, and the real one would be read as the answer
+                # to the next request: so nothing is read, which makes `with` close the connection.
                 return NoAnswer("unreadable_answer", f"HTTP {response.status_code} is no final answer", sent=True)
             return Answer(response.status_code, _read(response.raw), response.headers)
 
@@ -155,10 +153,7 @@ class _Session(requests.Session):
 def _read(raw: urllib3.BaseHTTPResponse) -> bytes:
     body = bytearray()
     try:
-        while len(body) < LONGEST_ANSWER:
-            piece = raw.read1(LONGEST_ANSWER - len(body), decode_content=False)
-            if not piece:
-                break
+        while piece := raw.read1(LONGEST_ANSWER - len(body), decode_content=False):
             body += piece
     except _FAILURES:
         pass  # the status has been said
@@ -184,16 +179,20 @@ def _no_answer(error: BaseException, phase: Phase) -> NoAnswer:
             return NoAnswer("timeout", f"out of time while {phase.value}", sent)
         case ssl.SSLCertVerificationError() as root:
             return NoAnswer("tls_failed", f"the certificate was refused: {root.verify_message}", again=False)
-        case socket.gaierror() | UnicodeError() | ConnectionError() | ssl.SSLError() | OSError() as root:
-            return NoAnswer(_REASONS[phase], f"{_words(root)} while {phase.value}", sent)
-        case http.client.HTTPException() as root:
-            return NoAnswer("unreadable_answer", f"{type(root).__name__} while {phase.value}", sent)
-        case root:
+        case requests.RequestException() | urllib3.exceptions.HTTPError() as root:
             return NoAnswer("request_failed", f"{type(root).__name__} while {phase.value}", sent, again=False)
+        case OSError() | UnicodeError() as root:
+            return NoAnswer(_REASONS[phase], f"{_words(root)} while {phase.value}", sent)
+        case root:
+            return NoAnswer("unreadable_answer", f"{type(root).__name__} while {phase.value}", sent)
 
 
 def _root(error: BaseException) -> BaseException:
-    while (inner := error.__cause__ or error.__context__) is not None:
+    """Return what the libraries have wrapped."""
+    while isinstance(error, requests.RequestException | urllib3.exceptions.HTTPError):
+        inner = error.__cause__ or error.__context__
+        if inner is None:
+            break
         error = inner
     return error
 

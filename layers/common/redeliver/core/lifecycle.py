@@ -230,9 +230,7 @@ def _too_late(record: Notification, moment: datetime) -> bool:
     return record.deliver_by is not None and record.deliver_by < moment
 
 
-def _final(
-    record: Notification, status: Status, now: datetime, policy: Policy, *, reason: str | None
-) -> Notification:
+def _final(record: Notification, status: Status, now: datetime, policy: Policy, *, reason: str | None) -> Notification:
     ended = replace(
         record,
         status=status,

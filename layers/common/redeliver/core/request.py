@@ -92,6 +92,9 @@ def _matching(pattern: re.Pattern[str], allowed: str) -> Callable[[object], str]
     return check
 
 
+channel_name = _matching(_CHANNEL, "A-Z a-z 0-9 _ . -")
+
+
 def identifier(value: object) -> str:
     """Return a dedup key or a finding id in NFC, 1 to 1024 bytes; raises ValueError saying what is allowed.
 
@@ -120,7 +123,7 @@ def _moment(value: object) -> datetime:
 
 
 _CHECKS: dict[str, Callable[[object], object]] = {
-    "channel": _matching(_CHANNEL, "A-Z a-z 0-9 _ . -"),
+    "channel": channel_name,
     "dedup_key": identifier,
     "kind": _matching(_KIND, "a-z 0-9 _ . -"),
     "subject": lambda value: _line(value, _KILOBYTE),

@@ -50,7 +50,7 @@ class DynamoFindings:
                     exclusive_start_key=start,
                     consistent_read=True,
                 )
-            yield from map(_finding, answer["Items"])
+            yield from filter(None, map(_finding, answer["Items"]))
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return
@@ -136,7 +136,6 @@ class DynamoFindingRecords:
         return met[0]
 
 
-
 def _as_read(finding: Finding) -> Any:
     return (F.status == finding.status.value) & (F.changed_at == finding.changed_at)
 
@@ -148,11 +147,14 @@ def _item(finding: Finding) -> dict[str, Any]:
     return item
 
 
-def _finding(item: dict[str, Any]) -> Finding:
-    unsettled = item.get("unsettled")
-    return Finding(
-        finding_id=item["finding_id"]["S"],
-        status=FindingStatus(item["status"]["S"]),
-        changed_at=item["changed_at"]["S"],
-        unsettled=moments.from_epoch(int(unsettled["N"])) if unsettled else None,
-    )
+def _finding(item: dict[str, Any]) -> Finding | None:
+    """Return a finding; one that cannot be read is unknown, which is to say active, and stops no other."""
+    try:
+        return Finding(
+            finding_id=item["finding_id"]["S"],
+            status=FindingStatus(item["status"]["S"]),
+            changed_at=item["changed_at"]["S"],
+            unsettled=moments.from_epoch(int(item["unsettled"]["N"])),
+        )
+    except (KeyError, ValueError):
+        return None

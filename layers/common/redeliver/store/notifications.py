@@ -14,7 +14,7 @@ from pynamodb.expressions.update import Action
 
 from redeliver.core import moments
 from redeliver.core.notification import UNREADABLE, Key, Notification, Row, Status, Unreadable, lane_of
-from redeliver.ports import Page, Waiting
+from redeliver.ports import AT_ONCE, Page, Waiting
 from redeliver.store import items
 from redeliver.store.connection import conditional, translated
 from redeliver.store.models import NotificationModel as N
@@ -70,15 +70,19 @@ class DynamoNotifications:
             N.claimed_until.remove(),
         ]
         with conditional() as met:
-            self._table.update_item(row.key.channel, row.key.dedup_key, actions=actions, condition=N.channel.exists() & ~parked)
+            self._table.update_item(
+                row.key.channel, row.key.dedup_key, actions=actions, condition=N.channel.exists() & ~parked
+            )
         return met[0]
 
     def page(self, channel: str, after: Waiting | None = None) -> Page:
         """Return the next 100 waiting rows of a channel, longest due first."""
         answer = self._due(channel, after, limit=PAGE)
         rows = [_waiting(item) for item in answer["Items"]]
-        last = answer.get("LastEvaluatedKey")
-        return Page(rows, _waiting(last) if last else None)
+        last = _waiting(answer["LastEvaluatedKey"]) if "LastEvaluatedKey" in answer else None
+        if last is not None and last.next_attempt_at == AT_ONCE:
+            last = None  # there is no going on from an unreadable row: the next sweep does, when it has been parked
+        return Page(rows, last)
 
     def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
         """Return how many rows wait behind `after`, and whether that is all of them."""
@@ -147,9 +151,7 @@ def differences(before: Notification, after: Notification) -> list[Action]:
 def unmoved(before: Notification) -> Condition:
     """Return the condition that a record still is as read in all that decides."""
     values = {name: items.write(name, getattr(before, name)) for name in _DECIDING}
-    terms = [
-        Path(name).does_not_exist() if value is None else Path(name) == value for name, value in values.items()
-    ]
+    terms = [Path(name).does_not_exist() if value is None else Path(name) == value for name, value in values.items()]
     return reduce(and_, terms)
 
 
@@ -160,4 +162,7 @@ def as_requested(before: Notification) -> Condition:
 
 
 def _waiting(item: items.Item) -> Waiting:
-    return Waiting(items.key_of(item), moments.from_epoch(int(item["next_attempt_at"]["N"])))
+    try:
+        return Waiting(items.key_of(item), moments.from_epoch(int(item["next_attempt_at"]["N"])))
+    except ValueError:  # no moment that a record has: to be looked at, and parked, at once
+        return Waiting(items.key_of(item), AT_ONCE)

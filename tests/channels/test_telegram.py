@@ -1,0 +1,177 @@
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from infra.local.endpoint import Endpoint, Step
+from redeliver.channels.transport import Transport
+from redeliver.core.notification import Dispatch
+from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Gone, Outcome, Reject, Retry
+from redeliver.ports import Channel
+from tests.contract.channel_cases import PATHS, TOKEN, channel_of, document_of, record, single
+
+PATH = PATHS["telegram"]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def transport() -> Transport:
+    return Transport()
+
+
+def telegram(endpoint: Endpoint, transport: Transport, **own: Any) -> Channel:
+    return channel_of({**document_of("telegram", endpoint.url()), **own}, transport, sleep=lambda _: None)
+
+
+def refused(status: int, description: str, **parameters: Any) -> Step:
+    reply = {"ok": False, "error_code": status, "description": description, "parameters": parameters}
+    return Step(status, body=json.dumps(reply))
+
+
+def sent(endpoint: Endpoint) -> list[dict[str, Any]]:
+    return [json.loads(request.body) for request in endpoint.requests(PATH)]
+
+
+def test_a_message(endpoint: Endpoint, transport: Transport) -> None:
+    assert telegram(endpoint, transport).deliver(single()) == Delivered()
+    assert sent(endpoint) == [
+        {"chat_id": "42", "text": "log4j\n\nUpdate now.", "link_preview_options": {"is_disabled": True}}
+    ]
+    assert endpoint.telegram.messages == {"42": ["log4j\n\nUpdate now."]}
+
+
+def test_a_recipient_replaces_the_chat(endpoint: Endpoint, transport: Transport) -> None:
+    telegram(endpoint, transport).deliver(single(recipient="7"))
+    assert list(endpoint.telegram.messages) == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("status", "description", "expected"),
+    [
+        (400, "Bad Request: message is too long", Reject),
+        (400, "Bad Request: message text is empty", Reject),
+        (400, "Bad Request: text must be non-empty", Reject),
+        (400, "Bad Request: can't parse entities: Unsupported start tag", Reject),
+        (400, "Bad Request: chat not found", Gone),
+        (400, "Bad Request: PEER_ID_INVALID", Gone),
+        (400, "Bad Request: group chat was deactivated", Gone),
+        (403, "Forbidden: bot was blocked by the user", Gone),
+        (403, "Forbidden: user is deactivated", Gone),
+        (403, "Forbidden: bot was kicked from the supergroup chat", Gone),
+        (403, "Forbidden: bot can't initiate conversation with a user", Gone),
+        (400, "Bad Request: something new", Retry),
+        (400, "", Retry),
+        (403, "", Retry),
+        (409, "Conflict", Retry),
+        (500, "Internal Server Error: restart", Retry),
+    ],
+)
+def test_refusals(
+    status: int, description: str, expected: type[Outcome], endpoint: Endpoint, transport: Transport
+) -> None:
+    endpoint.script(PATH, default=refused(status, description))
+    outcome = telegram(endpoint, transport).deliver(single())
+    assert isinstance(outcome, expected)
+    assert not isinstance(outcome, Delivered)
+    assert description in outcome.error
+
+
+@pytest.mark.parametrize(("status", "description"), [(401, "Unauthorized"), (404, "Not Found")])
+def test_a_bad_token(status: int, description: str, endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.script(PATH, default=refused(status, f"{description} {TOKEN}"))
+    outcome = telegram(endpoint, transport).deliver(single())
+    assert isinstance(outcome, Retry)
+    assert outcome.reason == CREDENTIALS_REFUSED
+    assert TOKEN not in outcome.error
+
+
+def test_a_named_wait_comes_from_the_body(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.script(PATH, default=refused(429, "Too Many Requests: retry after 33", retry_after=33))
+    outcome = telegram(endpoint, transport).deliver(single())
+    assert isinstance(outcome, Retry)
+    assert outcome.wait == timedelta(seconds=33)
+    assert len(sent(endpoint)) == 1
+
+
+@pytest.mark.parametrize("body", ['{"ok": false, "description": "no"}', '{"ok": 1}', '{"ok": "true"}'])
+def test_a_200_that_is_no_success(body: str, endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.script(PATH, default=Step(body=body))
+    outcome = telegram(endpoint, transport).deliver(single())
+    assert isinstance(outcome, Retry)
+    assert not outcome.maybe_delivered
+
+
+def test_a_group_that_has_moved_gets_it_in_the_same_attempt(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.telegram.moved["42"] = "-1001234567890"
+    assert telegram(endpoint, transport).deliver(single()) == Delivered()
+    assert [message["chat_id"] for message in sent(endpoint)] == ["42", "-1001234567890"]
+
+
+def test_a_group_that_moves_in_a_circle_is_left_alone(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.telegram.moved.update({"42": "43", "43": "42"})
+    assert isinstance(telegram(endpoint, transport).deliver(single()), Retry)
+    assert len(sent(endpoint)) == 2
+
+
+def test_markup_that_cannot_be_parsed_goes_as_plain_text(endpoint: Endpoint, transport: Transport) -> None:
+    channel = telegram(endpoint, transport, parse_mode="HTML")
+    assert channel.deliver(single(body="a < b")) == Delivered()
+    assert [message.get("parse_mode") for message in sent(endpoint)] == ["HTML", None]
+
+
+def test_a_digest_is_grouped_by_kind(endpoint: Endpoint, transport: Transport) -> None:
+    members = (
+        record(kind="price_drop", subject="Bike 90 €", body=""),
+        record(kind="cve", subject="CVE-2021-44228", body="log4j 2.14\nfixed in 2.17"),
+        record(kind="price_drop", subject="Boat 9 €", body="was 10 €"),
+    )
+    telegram(endpoint, transport).deliver(Dispatch(members, digest=True))
+    assert sent(endpoint)[0]["text"] == (
+        "cve (1)\n• CVE-2021-44228\nlog4j 2.14\nfixed in 2.17\n\nprice_drop (2)\n• Bike 90 €\n• Boat 9 €\nwas 10 €"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "heading"), [("HTML", "a_b.c (1)"), ("MarkdownV2", r"a\_b\.c \(1\)"), ("Markdown", r"a\_b.c (1)")]
+)
+def test_a_heading_is_no_markup(mode: str, heading: str, endpoint: Endpoint, transport: Transport) -> None:
+    channel = telegram(endpoint, transport, parse_mode=mode)
+    channel.deliver(Dispatch((record(kind="a_b.c"),), digest=True))
+    assert sent(endpoint)[0]["text"].startswith(heading)
+
+
+@pytest.mark.parametrize(
+    ("tail", "kept"),
+    [
+        ("aa", "aa"),  # exactly 4096
+        ("aaa", "a…"),
+        ("🚀", "🚀"),
+        ("a🚀", "a…"),  # half a rocket would fit
+        ("e\u0301b", "…"),  # the accent would be lost
+        ("👩\u200d🚀", "…"),  # nothing of a joined character is left
+        ("👍\U0001f3fd", "…"),
+        ("\ud800bc", "\ud800…"),
+    ],
+)
+def test_a_long_text_is_cut_at_a_character(tail: str, kept: str, endpoint: Endpoint, transport: Transport) -> None:
+    filling = "x" * (4096 - 2 - len("S\n\n"))
+    assert telegram(endpoint, transport).deliver(single(subject="S", body=filling + tail)) == Delivered()
+    assert sent(endpoint)[0]["text"] == f"S\n\n{filling}{kept}"
+
+
+def test_a_cut_does_not_end_with_a_joiner(endpoint: Endpoint, transport: Transport) -> None:
+    filling = "x" * (4095 - 3 - len("S\n\n"))
+    telegram(endpoint, transport).deliver(single(subject="S", body=f"{filling}👩\u200d🚀"))
+    assert sent(endpoint)[0]["text"] == f"S\n\n{filling}…"
+
+
+def test_a_run_of_accents_is_cut_somewhere(endpoint: Endpoint, transport: Transport) -> None:
+    telegram(endpoint, transport).deliver(single(subject="S", body="a" + "\u0301" * 9000))
+    assert 4000 < len(sent(endpoint)[0]["text"]) <= 4096

@@ -1,0 +1,196 @@
+"""What only the real table can hold: items that are no records, the template's tables, errors of the service."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from pynamodb.exceptions import PutError
+from pynamodb.models import Model
+
+from redeliver.core.lifecycle import Policy
+from redeliver.core.notification import Key, Notification, Status, Unreadable
+from redeliver.ports import Unavailable
+from redeliver.store import items
+from redeliver.store.connection import conditional, translated
+from redeliver.store.models import ChannelModel, FindingModel, NotificationModel
+from tests.builders import NOW, at, final, finding, record
+from tests.stores import Store, dynamo, tables
+from tests.world import World
+
+TABLE = "NotificationsTable"
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with dynamo() as opened:
+        yield opened
+
+
+def item_of(one: Notification, **changes: object) -> dict[str, Any]:
+    """Return the raw item of a record; an attribute given as None is left out."""
+    item = {"channel": {"S": one.channel}, "dedup_key": {"S": one.dedup_key}, **items.to_item(one), **changes}
+    return {name: value for name, value in item.items() if value is not None}
+
+
+BAD: dict[str, dict[str, object]] = {
+    "number as text": {"attempt_count": {"S": "1"}},
+    "text as number": {"body": {"N": "1"}},
+    "flag as text": {"maybe_delivered": {"S": "yes"}},
+    "null": {"recipient": {"NULL": True}},
+    "map": {"payload": {"M": {}}},
+    "no kind": {"kind": None},
+    "no attempt count": {"attempt_count": None},
+    "no status": {"status": None},
+    "no time of creation": {"created_at": None},
+    "status of a later version": {"status": {"S": "snoozed"}},
+    "status as number": {"status": {"N": "1"}},
+    "fractional count": {"attempt_count": {"N": "1.5"}},
+    "negative count": {"attempt_count": {"N": "-1"}},
+    "huge count": {"attempt_count": {"N": "1E+30"}},
+    "fractional moment": {"created_at": {"N": "1.5"}},
+    "moment in milliseconds": {"claimed_until": {"N": "1764504000000"}},
+    "moment before the calendar": {"deliver_by": {"N": "-99999999999"}},
+    "moment so late that nothing can follow": {"created_at": {"N": "253402300799"}},
+    "payload that is no JSON": {"payload": {"S": "{"}},
+    "due at a fraction": {"next_attempt_at": {"N": "1764504000.5"}},
+    "due in milliseconds": {"next_attempt_at": {"N": "1764504000000"}},
+    "due before the calendar": {"next_attempt_at": {"N": "-1E+20"}},
+}
+
+
+@pytest.mark.parametrize("changes", BAD.values(), ids=BAD.keys())
+def test_no_bad_row_stops_a_sweep_and_each_is_parked_once(store: Store, changes: dict[str, object]) -> None:
+    world = World(store=store, policy=Policy())
+    store.client.put_item(TableName=TABLE, Item=item_of(record(dedup_key="bad", next_attempt_at=at(-9)), **changes))
+    world.put(record(dedup_key="good"))
+    readable = isinstance(store.ledger.get(Key("ops", "bad")), Notification)
+    report = world.sweep()
+    assert report.failed_items == 0
+    assert world.get("good").status is Status.SENT
+    if readable:  # an odd value with which one can go on all the same
+        assert report.sent == 2
+        return
+    row = store.ledger.get(Key("ops", "bad"))
+    if isinstance(row, Unreadable):
+        (name,) = changes
+        assert name in row.problem
+        assert row.parked
+    else:  # what parking wrote over was all that was wrong with it
+        assert row is not None
+        assert (row.status, row.last_reason) == (Status.DEAD_LETTERED, "unreadable")
+    assert (report.dead_lettered, report.dead_letters, report.pending) == (1, 1, 0)
+    assert world.telemetry.counted("unreadable", channel="ops") == 1
+    assert world.telemetry.gauges["notifications.oldest_due_seconds"] < 1000
+    before = store.client.scan(TableName=TABLE)["Items"]
+    assert world.sweep(60).looked_at == 0
+    assert store.client.scan(TableName=TABLE)["Items"] == before
+
+
+def test_open_without_a_moment_is_unreadable(store: Store) -> None:
+    store.client.put_item(TableName=TABLE, Item=item_of(record(), next_attempt_at=None))
+    row = store.ledger.get(record().key)
+    assert isinstance(row, Unreadable)
+    assert "next_attempt_at is missing" in row.problem
+
+
+def test_parking_leaves_the_rest_as_found(store: Store) -> None:
+    bad = item_of(final(dedup_key="bad"), kind={"N": "7"}, extra={"S": "x"})
+    store.client.put_item(TableName=TABLE, Item=bad)
+    store.ledger.park(Unreadable(Key("ops", "bad"), "x"), at(5))
+    parked = store.client.scan(TableName=TABLE)["Items"][0]
+    moment = {"N": str(int(at(5).timestamp()))}
+    assert parked == {
+        **bad,
+        "status": {"S": "dead_lettered"},
+        "last_reason": {"S": "unreadable"},
+        "dead_lettered_at": moment,
+        "updated_at": moment,
+    }
+
+
+def test_a_page_that_ends_in_a_bad_row_goes_on_in_the_next_sweep(store: Store) -> None:
+    world = World(store=store)
+    for number in range(100):
+        bad = item_of(record(dedup_key=f"{number:03}"), next_attempt_at={"N": str(-(10**20) - number)})
+        store.client.put_item(TableName=TABLE, Item=bad)
+    world.put(record(dedup_key="good"))
+    assert (world.sweep().dead_lettered, world.sweep().sent) == (100, 1)
+
+
+def test_attributes_of_a_later_version_are_no_reason_to_stop(store: Store) -> None:
+    store.client.put_item(TableName=TABLE, Item=item_of(record(), colour={"S": "red"}))
+    assert store.ledger.get(record().key) == record()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"status": {"S": "open"}}, {"changed_at": {"N": "5"}}, {"unsettled": {"N": "1.5"}}, {"status": None}],
+    ids=str,
+)
+def test_a_bad_finding_stops_no_pass(store: Store, changes: dict[str, Any]) -> None:
+    bad = {
+        "finding_id": {"S": "bad"},
+        "status": {"S": "active"},
+        "changed_at": {"S": "2026-11-30T12:00:00.000000000Z"},
+        "unsettled": {"N": "1"},
+        **changes,
+    }
+    store.client.put_item(TableName="FindingsTable", Item={name: value for name, value in bad.items() if value})
+    store.findings.put(finding())
+    assert list(store.findings.unsettled(NOW)) == [finding()]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"hold_until": {"S": "soon"}},
+        {"hold_until": {"N": "1E+30"}},
+        {"hold_until": {"N": "1.5"}},
+        {"hold_reason": {"N": "1"}},
+    ],
+    ids=str,
+)
+def test_a_channel_row_that_an_operator_mistyped_holds_nothing(store: Store, row: dict[str, Any]) -> None:
+    store.client.put_item(TableName="ChannelsTable", Item={"channel": {"S": "ops"}, **row})
+    assert not store.states.open("ops").held(NOW)
+    assert [state.channel for state in store.states.all()] == ["ops"]
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(NotificationModel, "NotificationsTable"), (FindingModel, "FindingsTable"), (ChannelModel, "ChannelsTable")],
+)
+def test_the_models_have_the_keys_of_the_template(model: type[Model], name: str) -> None:
+    declared = tables()[name]
+    ours: Any = model._get_schema()
+    assert ours["key_schema"] == declared["KeySchema"]
+    assert sorted(map(str, ours["attribute_definitions"])) == sorted(map(str, declared["AttributeDefinitions"]))
+    indexes = [
+        {
+            "IndexName": one["index_name"],
+            "KeySchema": sorted(one["key_schema"], key=lambda key: str(key["KeyType"])),
+            "Projection": one["projection"],
+        }
+        for one in ours["global_secondary_indexes"]
+    ]
+    assert sorted(indexes, key=str) == sorted(declared.get("GlobalSecondaryIndexes", ()), key=str)
+
+
+def test_errors_of_the_service_are_told_by_their_code(store: Store) -> None:
+    store.client.delete_table(TableName=TABLE)
+    with pytest.raises(Unavailable, match="DynamoDB: ResourceNotFoundException"):
+        store.ledger.get(record().key)
+    with pytest.raises(Unavailable, match="DynamoDB: ResourceNotFoundException"):
+        store.ledger.add(record(), NOW)
+
+
+def test_errors_without_a_code_are_told_by_their_kind() -> None:
+    with pytest.raises(Unavailable, match="DynamoDB: ConnectionError: Failed to put item"), translated():
+        raise PutError(cause=ConnectionError("refused"), msg="Failed to put item")
+
+
+def test_only_a_lost_condition_is_no_error() -> None:
+    cause = ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "PutItem")
+    with pytest.raises(Unavailable, match="ThrottlingException"), conditional():
+        raise PutError(cause=cause)

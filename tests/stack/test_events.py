@@ -1,0 +1,45 @@
+"""Every event file for `sam local invoke`, through the deployed functions."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.local.stack import LocalStack
+
+EVENTS = Path(__file__).resolve().parents[1] / "events"
+FUNCTIONS = {"send": "SendFunction", "retry": "RetrySweeperFunction", "retention": "RetentionFunction"}
+# What the answer has, whatever else the shared stack holds by then.
+ANSWERS: dict[str, set[str]] = {
+    "send_one": {"results"},
+    "send_many": {"results"},
+    "send_queue": {"batchItemFailures"},
+    "send_queue_invalid": {"batchItemFailures"},
+    "retry_sweeper_schedule": {"looked_at", "sent", "pending", "dead_letters"},
+    "retry_sweeper_counts": {"channels", "pending", "dead_letters"},
+    "retry_sweeper_redrive": {"channel", "redriven", "results"},
+    "retention_finding_active": {"stamped", "released", "kept_active", "removed"},
+    "retention_finding_resolved": {"stamped", "released", "kept_active", "removed"},
+    "retention_finding_deleted": {"stamped", "released", "kept_active", "removed"},
+    "retention_schedule": {"stamped", "released", "kept_active", "removed"},
+    "retention_forgotten": {"stamped", "released", "kept_active", "removed"},
+}
+
+
+def test_every_event_file_is_tried() -> None:
+    assert {path.stem for path in EVENTS.glob("*.json")} == set(ANSWERS)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_event(stack: LocalStack, name: str) -> None:
+    answer = stack.invoke(FUNCTIONS[name.split("_")[0]], json.loads((EVENTS / f"{name}.json").read_text()))
+    assert ANSWERS[name] <= set(answer)
+    assert not answer.get("batchItemFailures")
+    assert all(result["result"] != "invalid" for result in answer.get("results", []))
+
+
+def test_what_ttl_removed_is_counted(stack: LocalStack) -> None:
+    event = json.loads((EVENTS / "retention_forgotten.json").read_text())
+    answer = stack.invoke("RetentionFunction", event)
+    by_service = [record for record in event["Records"] if "userIdentity" in record]
+    assert answer["removed"] == len(by_service) > 0
