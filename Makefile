@@ -50,7 +50,8 @@ coverage: test ## Branch coverage of the last test run: 95 % in all, 100 % of th
 		{ coverage report --include='*/core/*' --fail-under=100; exit 1; }
 
 bench: setup ## Benchmarks; they measure and are no part of the tests
-	@python -m pytest tests/benchmarks -o python_files='bench_*.py' -s
+	@python -m tests.benchmarks.sweep
+	@python -m tests.benchmarks.cold_start
 
 # Locks hold for Python 3.11 to 3.13 on Linux and macOS. Needs uv, which nothing else here does:
 # python3 -m venv /tmp/uv && /tmp/uv/bin/pip install uv && PATH=/tmp/uv/bin:$PATH make lock

@@ -144,6 +144,7 @@ class FaultyLedger:
     real: Ledger
     plan: deque[str | None] = field(default_factory=deque)
     on_write: Callable[[], Any] | None = None  # what another actor does directly before the next write
+    on_read: Callable[[], Any] | None = None  # the same, before the next reading
 
     def will(self, *faults: str | None) -> None:
         """Add to the plan."""
@@ -155,6 +156,9 @@ class FaultyLedger:
 
     def get(self, key: Key) -> Row | None:
         """Return what the ledger holds."""
+        if self.on_read is not None:
+            interfere, self.on_read = self.on_read, None
+            interfere()
         return self.real.get(key)
 
     def replace(self, before: Notification, after: Notification) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from redeliver.core.finding import Finding, outdoes
 from redeliver.core.notification import Key, Notification, Row, Status, Unreadable
-from redeliver.ports import ChannelState, Page, Waiting
+from redeliver.ports import ChannelState, Page, Unavailable, Waiting
 
 _FIELDS = tuple(field.name for field in fields(Notification))
 _DECIDING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count", "finding_id", "expires_at")
@@ -33,6 +33,7 @@ class MemoryNotifications:
         """Start empty."""
         self.rows: dict[Key, Stored] = {}
         self.writes = 0  # those that were done
+        self.most_counted = 10**6  # rows behind a page
         self._findings = findings
         self._page_size = page_size
         self._finding_page = finding_page
@@ -101,7 +102,8 @@ class MemoryNotifications:
 
     def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
         """Return how many rows wait behind `after`."""
-        return len(self._waiting(channel, after)), True
+        behind = len(self._waiting(channel, after))
+        return min(behind, self.most_counted), behind <= self.most_counted
 
     def dead_letters(self, channel: str) -> int:
         """Return how many dead letters a channel has."""
@@ -197,6 +199,7 @@ class MemoryStates:
         self.rows: dict[str, ChannelState] = {}
         self.writes = 0
         self.reads = 0
+        self.broken = False  # no hold can be written
 
     def open(self, channel: str) -> ChannelState:
         """Return the row of a channel, made if it was absent."""
@@ -209,6 +212,8 @@ class MemoryStates:
 
     def hold(self, channel: str, until: datetime, reason: str, now: datetime) -> bool:
         """Hold a channel, unless it is held longer or by an operator already."""
+        if self.broken:
+            raise Unavailable("DynamoDB: InternalServerError: not done")
         state = self.rows.get(channel, ChannelState(channel))
         longer = state.hold_until is not None and state.hold_until >= until
         if state.held(now) and (longer or state.hold_reason == "operator"):

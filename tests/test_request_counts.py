@@ -1,8 +1,8 @@
 """What each path costs: DynamoDB requests counted at the wire, write units by rule (SPEC 10).
 
 moto does not charge for indexes, so units are counted as DynamoDB does, for items up to 1 KB: one per write of an item
-(a refused one too); and per index, one when the item enters or leaves it, two when the value of its key changes (out and
-in), none else. A write in a transaction costs double, its condition check too. Indexes are read from the template.
+(a refused one too); and per index, one when the item enters or leaves it, two when its key changes (out and in), none
+else. A write in a transaction costs double, its condition check too. Indexes are read from the template.
 """
 
 import json

@@ -119,3 +119,18 @@ def test_a_line_says_what_a_record_is_by_names_that_the_logger_does_not_use_itse
     )
     line = json.loads(log.getvalue())
     assert (line["channel"], line["kind"], line["subject"], line["attempt_count"]) == ("ops", "cve", "s", 5)
+
+
+def test_what_was_counted_is_written_also_when_the_invocation_fails(
+    telemetry: EmfTelemetry, log: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        with telemetry.invocation("request-1"):
+            telemetry.count("notifications.invalid")
+            telemetry.log("on_its_way")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert blobs(capsys)[0]["notifications.invalid"] == [1]
+    assert json.loads(log.getvalue())["request_id"] == "request-1"

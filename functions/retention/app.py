@@ -13,7 +13,6 @@ from redeliver.store.models import FindingModel, NotificationModel
 from redeliver.store.notifications import DynamoNotifications
 from redeliver.telemetry import EmfTelemetry
 
-
 FINDING_CHANGED = "Finding Status Changed"
 _TTL = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 

@@ -7,6 +7,7 @@
 import contextlib
 import json
 import logging
+import threading
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -40,6 +41,9 @@ class LocalStack:
         self._parameters = dict(parameters or {})
         self._auth = auth
         self._cleanup = contextlib.ExitStack()
+        self._session = boto3.Session(region_name=REGION, **CREDENTIALS)  # type: ignore[arg-type]
+        self._clients: dict[str, Any] = {}
+        self._making = threading.Lock()
         self.endpoint_url = ""
         self.outputs: dict[str, str] = {}
 
@@ -56,10 +60,13 @@ class LocalStack:
 
     def client(self, service: str) -> Any:
         """A boto3 client of the stack with all permissions."""
-        config = Config(retries={"total_max_attempts": 2}, read_timeout=90, proxies={})
-        return boto3.client(
-            service, endpoint_url=self.endpoint_url, region_name=REGION, config=config, **CREDENTIALS
-        )  # type: ignore[call-overload]
+        with self._making:  # a session makes clients for one thread at a time; a client serves all threads
+            if service not in self._clients:
+                config = Config(retries={"total_max_attempts": 2}, read_timeout=90, proxies={}, max_pool_connections=64)
+                self._clients[service] = self._session.client(
+                    service, endpoint_url=self.endpoint_url, config=config
+                )  # type: ignore[call-overload]
+            return self._clients[service]
 
     def invoke(self, function: str, payload: object) -> Any:
         """Call a function, named by its output, and return its answer; raise FunctionFailedError if it raised."""

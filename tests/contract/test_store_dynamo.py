@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from pynamodb.exceptions import PutError
+from pynamodb.exceptions import CancellationReason, PutError, TransactWriteError, VerboseClientError
 from pynamodb.models import Model
 
 from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Notification, Status, Unreadable
-from redeliver.ports import Unavailable
+from redeliver.ports import Unavailable, Waiting
 from redeliver.store import items
 from redeliver.store.connection import conditional, translated
+from redeliver.store.findings import DynamoFindingRecords
 from redeliver.store.models import ChannelModel, FindingModel, NotificationModel
+from redeliver.store.notifications import DynamoNotifications
 from tests.builders import NOW, at, final, finding, record
 from tests.stores import Store, dynamo, tables
 from tests.world import World
@@ -183,6 +185,84 @@ def test_errors_of_the_service_are_told_by_their_code(store: Store) -> None:
         store.ledger.get(record().key)
     with pytest.raises(Unavailable, match="DynamoDB: ResourceNotFoundException"):
         store.ledger.add(record(), NOW)
+
+
+def test_a_transaction_that_fails_as_a_whole_is_an_error(store: Store) -> None:
+    one = final(finding_id="CVE-1")
+    store.findings.put(finding())
+    store.client.delete_table(TableName=TABLE)
+    with pytest.raises(Unavailable, match="DynamoDB: ResourceNotFoundException"):
+        store.records.stamp(finding(), [(one, final(finding_id="CVE-1", expires_at=at(9)))])
+
+
+class BusyTable:
+    """A table of which transactions collide with others so many times."""
+
+    def __init__(self, collisions: int, code: str) -> None:
+        self.connection = self
+        self.left, self.code, self.tries = collisions, code, 0
+
+    def get_operation_kwargs(self, *keys: str, **_: object) -> dict[str, object]:
+        return {}
+
+    def transact_write_items(self, *_: object) -> None:
+        self.tries += 1
+        self.left -= 1
+        if self.left >= 0:
+            error = {"Error": {"Code": "TransactionCanceledException", "Message": ""}}
+            reasons = [None, CancellationReason(self.code)]
+            cause = VerboseClientError(error, "TransactWriteItems", cancellation_reasons=reasons)
+            raise TransactWriteError("cancelled", cause)
+
+
+@pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
+@pytest.mark.parametrize(("collisions", "stamped", "tries"), [(0, 1, 1), (2, 1, 3), (3, 0, 3)])
+def test_a_transaction_that_another_gets_in_the_way_of_is_tried_again(
+    code: str, collisions: int, stamped: int, tries: int
+) -> None:
+    table: Any = BusyTable(collisions, code)
+    records = DynamoFindingRecords(table, table)
+    assert records.stamp(finding(), [(final(), final(expires_at=at(9)))]) == stamped
+    assert table.tries == tries
+
+
+class SlowTable:
+    """A table that answers a batch read one item at a time, and a count without end or in so many pages."""
+
+    table_name = TABLE
+
+    def __init__(self, pages: int = 10**9) -> None:
+        self.pages, self.asked = pages, 0
+
+    def batch_get_item(self, keys: list[dict[str, str]], **_: object) -> dict[str, Any]:
+        self.asked += 1
+        found = item_of(record(dedup_key=keys[0]["dedup_key"]))
+        rest = {TABLE: {"Keys": keys[1:]}} if keys[1:] else {}
+        return {"Responses": {TABLE: [found]}, "UnprocessedKeys": rest}
+
+    def query(self, *_: object, **__: object) -> dict[str, Any]:
+        self.asked += 1
+        return {"Items": [], "Count": 7, **({"LastEvaluatedKey": {}} if self.asked < self.pages else {})}
+
+
+def test_a_batch_read_goes_on_until_all_is_read() -> None:
+    table: Any = SlowTable()
+    keys = [Key("ops", str(n)) for n in range(5)]
+    assert [row.dedup_key for row in DynamoNotifications(table).fetch(keys) if isinstance(row, Notification)] == list(
+        "01234"
+    )
+    assert table.asked == 5
+
+
+@pytest.mark.parametrize(("pages", "counted"), [(1, (7, True)), (10, (70, True)), (11, (70, False))])
+def test_a_backlog_is_counted_up_to_ten_pages(pages: int, counted: tuple[int, bool]) -> None:
+    table: Any = SlowTable(pages)
+    assert DynamoNotifications(table).waiting("ops", Waiting(Key("ops", "a"), NOW)) == counted
+
+
+def test_dead_letters_are_counted_to_their_end() -> None:
+    table: Any = SlowTable(25)
+    assert DynamoNotifications(table).dead_letters("ops") == 175
 
 
 def test_errors_without_a_code_are_told_by_their_kind() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from redeliver.core.redaction import LONGEST, SHORTEST, cut, redact, storable
+from redeliver.core.redaction import _SHAPES, _SUSPICIOUS, LONGEST, SHORTEST, cut, redact, storable
 
 TOKEN = "123456789:AAHfiqksKZ8WmR2zSjiQ7_v4TMoFJzGh7kE"
 SECRETS = st.text(st.characters(exclude_characters="*\\", exclude_categories=["Cs"]), min_size=SHORTEST, max_size=40)
@@ -60,3 +60,8 @@ def test_lone_surrogates_and_control_characters_are_made_visible() -> None:
 
 def test_a_cut_is_marked() -> None:
     assert (cut("abcd", 4), cut("abcde", 4)) == ("abcd", "abc…")
+
+
+@given(st.sampled_from(_SHAPES).flatmap(lambda shape: st.from_regex(shape[0])))
+def test_no_shape_of_a_secret_passes_for_innocent(text: str) -> None:
+    assert _SUSPICIOUS.search(text)

@@ -3,7 +3,7 @@ import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redeliver.core.request import InvalidRequest, identifier, parse
@@ -105,6 +105,7 @@ def test_bytes_are_counted_after_composition() -> None:
     assert len(identifier(unicodedata.normalize("NFD", "é" * 512)).encode()) == 1024
 
 
+@settings(max_examples=40)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")), st.lists))
 def test_payload_is_kept_as_json(value: object) -> None:
     payload = request(payload=value).payload

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from infra.local.endpoint import Endpoint, Received
-from infra.local.stack import LocalStack, FunctionFailedError
+from infra.local.stack import LocalStack
 
 Seen = TypeVar("Seen")
 _numbers = itertools.count(1)
@@ -132,6 +132,3 @@ def until(look: Callable[[], Seen], seconds: float = 20) -> Seen:
         assert time.monotonic() < end, "it did not come to pass in time"
         time.sleep(0.1)
     return found
-
-
-__all__ = ["FunctionFailedError", "Scene", "configure", "new_channel", "until"]

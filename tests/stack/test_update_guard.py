@@ -102,7 +102,7 @@ def test_b7_a_channel_that_is_not_configured_costs_no_attempt(scene: Scene) -> N
 
     def swept() -> bool:
         scene.sweep()
-        return scene.stored("cve-7")["status"] == "sent"
+        return bool(scene.stored("cve-7")["status"] == "sent")
 
     until(swept)  # the hold lasts a second here
     assert scene.stored("cve-7")["attempt_count"] == "1"
@@ -167,8 +167,8 @@ def test_b15_what_happened_is_in_cloudwatch(scene: Scene) -> None:
     assert until(lambda: scene.metric("notifications.sent", channel=scene.channel, kind="image_update")) == 1
     assert scene.metric("notifications.failed", channel=scene.channel, reason="transient") == 1
     listed = scene.stack.client("cloudwatch").list_metrics(Namespace="redeliver")["Metrics"]
-    gauges = {"notifications.pending", "notifications.dead_letters", "notifications.oldest_due_seconds", "channels.held"}
-    assert gauges <= {metric["MetricName"] for metric in listed}
+    gauges = {"pending", "dead_letters", "oldest_due_seconds"}
+    assert {f"notifications.{gauge}" for gauge in gauges} | {"channels.held"} <= {m["MetricName"] for m in listed}
     assert all("service" in {d["Name"] for d in metric["Dimensions"]} for metric in listed)
 
 

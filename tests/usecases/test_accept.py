@@ -209,16 +209,8 @@ def test_a_named_wait_is_clamped_to_the_cap() -> None:
 
 
 def test_a_hold_that_cannot_be_written_costs_no_answer() -> None:
-    class Down:
-        def __getattr__(self, name: str) -> object:
-            return getattr(world.rows, name)
-
-        def hold(self, *args: object) -> bool:
-            raise Unavailable("DynamoDB: down")
-
     world = World()
-    world.states = Down()  # type: ignore[assignment] # a store that is down for one method
-    world.accept = world.new_accept()
+    world.rows.broken = True
     world.channel.will(Retry("http_429", "slower", timedelta(seconds=900)))
     assert world.send().result == "retrying"
     assert world.telemetry.warned("hold_not_written")
@@ -324,6 +316,13 @@ def test_a_record_that_goes_away_in_between_is_tried_again() -> None:
 
     world.ledger.on_write = vanish
     assert world.send(finding_id="F").result == "sent"
+
+
+def test_a_record_that_goes_away_before_it_is_read_is_made_anew() -> None:
+    world = World()
+    world.put(final())
+    world.ledger.on_read = lambda: world.memory.rows.clear()
+    assert world.send().result == "sent"
 
 
 def test_overtaken_for_ever_gives_up_and_says_so() -> None:

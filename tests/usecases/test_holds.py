@@ -76,6 +76,20 @@ def test_a_wait_for_a_recipient_is_the_records_own() -> None:
     assert world.get("a").next_attempt_at == at(900)
 
 
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_hold_that_cannot_be_written_stops_no_run(configured: bool) -> None:
+    world = World()
+    world.channel.will(SLOWER)
+    world.put(record())
+    if not configured:
+        del world.channels.known["ops"]
+    world.rows.broken = True
+    report = world.sweep()
+    assert (report.retrying, report.not_configured, report.held) == (int(configured), 1 - configured, 1)
+    assert world.telemetry.warned("hold_not_written")
+    assert not world.telemetry.warned("channel_held")
+
+
 def test_a_wait_is_clamped_to_the_cap() -> None:
     world = World()
     world.channel.will(Retry("http_429", "slower", timedelta(days=300)))

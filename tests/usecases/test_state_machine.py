@@ -26,14 +26,16 @@ from tests.world import INVOCATION, World
 POLICY = Policy(
     base_delay=timedelta(minutes=5), max_delay=timedelta(minutes=30), max_attempts=3, retention=timedelta(days=2)
 )
-KEYS = st.sampled_from(["k1", "k2"])
+KEYS = st.sampled_from(["k1", "k1", "k2"])
+LEFT = st.sampled_from([60, 60, 60, 13, 5])
 FINDINGS = st.sampled_from([None, "F1", "F2"])
-FAULTS = st.lists(st.sampled_from([None, None, LOST, REFUSED]), max_size=4)
-SECONDS = st.sampled_from([0.4, 1, 30, 61, 65, 300, 600, 1800, 86400, 2 * 86400, 5 * 86400])
+FAULTS = st.sampled_from([[], [], [], [], [None, LOST], [None, REFUSED], [LOST], [REFUSED], [None, *[REFUSED] * 500]])
+SECONDS = st.sampled_from([0.4, 1, 30, 61, 65, 300, 300, 600, 600, 1800, 1800, 86400, 3 * 86400])
 OUTCOMES: st.SearchStrategy[Outcome] = st.sampled_from(
     [
         Delivered(),
-        Delivered(),
+        Retry("http_500", "x"),
+        Retry("http_500", "x"),
         Retry("http_500", "x"),
         Retry("timeout", "x", maybe_delivered=True),
         Retry("http_429", "x", timedelta(seconds=90)),
@@ -117,10 +119,10 @@ class Machine(RuleBasedStateMachine):
     @rule(
         key=KEYS,
         finding=FINDINGS,
-        more=st.sampled_from([{}, {}, {"suppress": "seen"}, {"deliver_by": 200}, {"deliver_by": -1}]),
+        more=st.sampled_from([*[{}] * 12, {"suppress": "seen"}, {"deliver_by": 200}, {"deliver_by": -1}]),
         faults=FAULTS,
-        outcomes=st.lists(OUTCOMES, max_size=1),
-        left=st.sampled_from([60, 5]),
+        outcomes=st.lists(OUTCOMES, min_size=1, max_size=1),
+        left=LEFT,
     )
     def accept(
         self, key: str, finding: str | None, more: dict[str, Any], faults: list[str], outcomes: list[Outcome], left: int
@@ -143,11 +145,16 @@ class Machine(RuleBasedStateMachine):
         if finding is not None or answer.result != "duplicate":
             self.asked[Key("ops", key)] = asked
 
-    @rule(faults=FAULTS, outcomes=st.lists(OUTCOMES, max_size=3), left=st.sampled_from([60, 60, 13, 5]))
-    def sweep(self, faults: list[str], outcomes: list[Outcome], left: int) -> None:
+    @rule(
+        faults=FAULTS,
+        after=SECONDS,
+        outcomes=st.lists(OUTCOMES, min_size=2, max_size=3),
+        left=LEFT,
+    )
+    def sweep(self, faults: list[str], after: float, outcomes: list[Outcome], left: int) -> None:
         self.outcomes = outcomes
         self.world.ledger.will(*faults)
-        self.world.sweep(left=timedelta(seconds=left))
+        self.world.sweep(after, left=timedelta(seconds=left))
         self.world.ledger.plan.clear()
 
     @rule(seconds=SECONDS)
@@ -211,12 +218,11 @@ class Machine(RuleBasedStateMachine):
         if after is not None and after != old and self.store.ledger.replace(old, after) and what == "ask":
             self.asked[old.key] = now
 
-    @rule(key=KEYS)
-    def redrive(self, key: str) -> None:
-        self.world.operate(command="redrive", channel="ops", dedup_keys=[key])
-
-    @rule(key=KEYS)
-    def cancel(self, key: str) -> None:
+    @rule(key=KEYS, what=st.sampled_from(["redrive", "redrive", "cancel"]))
+    def operator_acts(self, key: str, what: str) -> None:
+        if what == "redrive":
+            self.world.operate(command="redrive", channel="ops", dedup_keys=[key])
+            return
         record = self.read(key)
         after = record and lifecycle.cancel(record, self.world.clock.now, POLICY, reason="withdrawn")
         if record is not None and after is not None:
@@ -237,13 +243,19 @@ class Machine(RuleBasedStateMachine):
     def daily_pass(self) -> None:
         self.world.heal()
 
-    @rule()
-    def indexes_lag(self) -> None:
-        self.world.memory.lag()
-
-    @rule()
-    def indexes_catch_up(self) -> None:
-        self.world.memory.catch_up()
+    @rule(what=st.sampled_from(["lag", "catch up", "hold", "document"]), until=st.sampled_from([30, 3600]))
+    def something_rare(self, what: str, until: float) -> None:
+        now, known = self.world.clock.now, self.world.channels.known
+        match what:
+            case "lag":
+                self.world.memory.lag()
+            case "catch up":
+                self.world.memory.catch_up()
+            case "hold":
+                self.world.states.open("ops")
+                self.world.states.hold("ops", now + timedelta(seconds=until), "operator", now)
+            case _ if known.pop("ops", None) is None:
+                known["ops"] = self.world.channel
 
     @rule(key=KEYS)
     def dynamodb_deletes(self, key: str) -> None:
@@ -254,18 +266,6 @@ class Machine(RuleBasedStateMachine):
     def forget(self, key: Key) -> None:
         memory_of = self.store.ledger
         memory_of.rows.pop(key)  # type: ignore[attr-defined] # the store in memory
-
-    @rule(until=st.sampled_from([30, 3600]))
-    def operator_holds(self, until: float) -> None:
-        now = self.world.clock.now
-        self.world.states.open("ops")
-        self.world.states.hold("ops", now + timedelta(seconds=until), "operator", now)
-
-    @rule()
-    def the_document_comes_and_goes(self) -> None:
-        known = self.world.channels.known
-        if known.pop("ops", None) is None:
-            known["ops"] = self.world.channel
 
     def read(self, key: str) -> Notification | None:
         row = self.store.ledger.get(Key("ops", key))
@@ -332,15 +332,20 @@ class DynamoMachine(Machine):
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 Machine.TestCase.settings = settings(
-    max_examples=120,
-    stateful_step_count=40,
+    max_examples=300,
+    stateful_step_count=50,
     deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=CHECKS,
 )
 DynamoMachine.TestCase.settings = settings(
-    max_examples=6, stateful_step_count=30, deadline=None, derandomize=True, database=None, suppress_health_check=CHECKS
+    max_examples=12,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=CHECKS,
 )
 TestOverMemory = pytest.mark.filterwarnings("error")(Machine.TestCase)
 TestOverDynamo = pytest.mark.filterwarnings("error")(DynamoMachine.TestCase)

@@ -68,6 +68,15 @@ def test_the_report_counts_what_happened() -> None:
     assert world.telemetry.counted("expired", channel="ops") == 1
 
 
+def test_a_backlog_that_is_not_counted_to_its_end_is_said_to_be_a_lower_bound() -> None:
+    world = World(max_records=1)
+    world.memory.most_counted = 20
+    world.put(*(record(dedup_key=str(n)) for n in range(150)))
+    assert world.sweep().pending == 119
+    assert world.telemetry.of("pending_is_a_lower_bound") == [{"channels": ["ops"]}]
+    assert not any(channel["complete"] for channel in world.operate(command="counts")["channels"].values())  # type: ignore[attr-defined] # a dict
+
+
 # order and limits
 
 

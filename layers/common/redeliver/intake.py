@@ -6,7 +6,7 @@ from typing import Protocol
 
 from redeliver.accept import Accept, Answer
 from redeliver.core.request import MOST_NOTIFICATIONS
-from redeliver.ports import Deadline, Telemetry, Unavailable
+from redeliver.ports import Deadline, Unavailable
 
 
 class DeadLetterQueue(Protocol):

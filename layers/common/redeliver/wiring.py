@@ -81,7 +81,7 @@ def outfit(settings: Settings, *, concurrency: int) -> Outfit:
 
 def telemetry_of_process() -> EmfTelemetry:
     """Return the telemetry of a function; its log lines say what happened, not which line of ours wrote them."""
-    return EmfTelemetry(Logger(location=None))  # type: ignore[arg-type]
+    return EmfTelemetry(Logger(location=None))
 
 
 def required(value: str | None, name: str) -> str:

@@ -1,9 +1,9 @@
 """Moments: whole seconds in storage, RFC 3339 outside, aware UTC datetimes inside."""
 
-import math
 import re
 from datetime import UTC, datetime, timedelta
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _RFC_3339 = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
@@ -22,7 +22,7 @@ def ceil(moment: datetime) -> datetime:
 
 def to_epoch(moment: datetime) -> int:
     """Return the whole epoch second in which a moment lies."""
-    return math.floor(moment.timestamp())
+    return (moment - _EPOCH) // timedelta(seconds=1)  # exact: a float is not, some thousand years from now
 
 
 def from_epoch(seconds: int) -> datetime:

@@ -20,6 +20,8 @@ _SHAPES = (
     (re.compile(r"(?i)\b(https?://[^\s/?#'\"<>]+)[/?#][^\s'\"<>)]*"), rf"\1/{MASK}"),
     (re.compile(r"(?i)\burl: /[^\s'\"<>)]*"), f"url: /{MASK}"),  # urllib3 names the path alone
 )
+# Each of those shapes has one of these in it: most texts are innocent, and every log line asks about several.
+_SUSPICIOUS = re.compile(r"(?i)bot\d|\d:[A-Za-z0-9_-]|whsec_|bearer|basic|://|url: /")
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -31,8 +33,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     spellings = {spelling for secret in secrets if len(secret) >= SHORTEST for spelling in _spellings(secret)}
     for spelling in sorted(spellings, key=len, reverse=True):  # a secret may contain another
         clean = clean.replace(spelling, MASK)
-    for shape, mask in _SHAPES:
-        clean = shape.sub(mask, clean)
+    if _SUSPICIOUS.search(clean):
+        for shape, mask in _SHAPES:
+            clean = shape.sub(mask, clean)
     return cut(clean, LONGEST)
 
 
@@ -46,6 +49,8 @@ def _spellings(secret: str) -> Iterable[str]:
 
 def storable(text: str) -> str:
     """Return the text with what UTF-8 or a log line cannot carry made visible."""
+    if text.isprintable():  # which half of a surrogate pair is not
+        return text
     encodable = text.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in encodable)
 
