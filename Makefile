@@ -29,6 +29,7 @@ check: lint types contracts build validate coverage ## Everything that must pass
 
 lint: setup ## ruff: style and common mistakes
 	@ruff check .
+	@ruff format --check --quiet .
 
 types: setup ## mypy, strict
 	@mypy

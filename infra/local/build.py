@@ -76,8 +76,10 @@ def import_every_function(template: Path) -> None:
     for source in sorted((ROOT / "functions").glob("*/app.py")):
         function = "".join(word.capitalize() for word in source.parent.name.split("_")) + "Function"
         logger.info("importing %s", function)
-        run([_bare_interpreter(), "-I", "-S", "-B", "-c", IMPORT, str(template.parent / function), str(layer)],
-            aws_environment())
+        run(
+            [_bare_interpreter(), "-I", "-S", "-B", "-c", IMPORT, str(template.parent / function), str(layer)],
+            aws_environment(),
+        )
 
 
 def _bare_interpreter() -> str:

@@ -1,7 +1,7 @@
 """The template, deployed with SAM to AWS's stand-in on this machine, for as long as a `with` block lasts.
 
-    with LocalStack({"SweepSchedule": "rate(1 minute)"}) as stack:
-        stack.invoke("SendFunction", {"channel": ...})
+with LocalStack({"SweepSchedule": "rate(1 minute)"}) as stack:
+    stack.invoke("SendFunction", {"channel": ...})
 """
 
 import contextlib
@@ -63,9 +63,7 @@ class LocalStack:
         with self._making:  # a session makes clients for one thread at a time; a client serves all threads
             if service not in self._clients:
                 config = Config(retries={"total_max_attempts": 2}, read_timeout=90, proxies={}, max_pool_connections=64)
-                self._clients[service] = self._session.client(
-                    service, endpoint_url=self.endpoint_url, config=config
-                )  # type: ignore[call-overload]
+                self._clients[service] = self._session.client(service, endpoint_url=self.endpoint_url, config=config)  # type: ignore[call-overload]
             return self._clients[service]
 
     def invoke(self, function: str, payload: object) -> Any:

@@ -1,7 +1,7 @@
 """How near a sweep comes to its limit: 1,000 due, an endpoint that takes 50 ms, 32 attempts at once (SPEC 10).
 
-The endpoint is a process of its own, so that what is measured is ours. `python -m tests.benchmarks.sweep`. The yardstick, in the same run: the same
-requests from the same number of threads with one `requests.Session` and no store.
+`python -m tests.benchmarks.sweep`. The endpoint is a process of its own, so that what is measured is ours. The
+yardstick, in the same run: as many requests from as many threads with one `requests.Session` and no store.
 """
 
 import io

@@ -4,7 +4,6 @@ import pytest
 
 from redeliver.core import retention
 from redeliver.core.finding import FindingStatus
-from redeliver.core.notification import FINAL, OPEN, Status
 from tests.builders import NOW, at, final, finding, record
 
 DAYS = timedelta(days=90)
@@ -28,22 +27,8 @@ def test_expiry_of_a_record_from_the_end_of_time_is_a_moment() -> None:
     assert retention.expiry(at(0).replace(year=9999), NOW, DAYS) >= NOW
 
 
-@pytest.mark.parametrize("status", sorted(FINAL))
-def test_final_without_a_finding_gets_its_expiry(status: Status) -> None:
-    assert retention.without_finding(final(status), NOW, DAYS).expires_at == NOW + DAYS
-
-
-@pytest.mark.parametrize("status", sorted(OPEN))
-def test_open_never_gets_one(status: Status) -> None:
-    assert retention.without_finding(record(status=status), NOW, DAYS).expires_at is None
-
-
-def test_final_with_a_finding_gets_none_from_settle() -> None:
-    assert retention.without_finding(final(finding_id="CVE-1"), NOW, DAYS).expires_at is None
-
-
-def test_an_expiry_that_is_there_stays() -> None:
-    assert retention.without_finding(final(expires_at=at(5)), NOW, DAYS).expires_at == at(5)
+def test_expiry_after_a_fraction_of_a_day_is_not_a_fraction_of_a_second_too_early() -> None:
+    assert retention.expiry(NOW, NOW, timedelta(seconds=1.5)) == at(2)
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,7 @@ class Stage:
 
     def invoke(self, function: str, payload: object) -> Any:
         """Call a function; from several threads, unlike `LocalStack.invoke`."""
-        response = self.clients["lambda"].invoke(
-            FunctionName=self.stack.outputs[function], Payload=json.dumps(payload)
-        )
+        response = self.clients["lambda"].invoke(FunctionName=self.stack.outputs[function], Payload=json.dumps(payload))
         answer = json.loads(response["Payload"].read())
         if "FunctionError" in response:
             raise FunctionFailedError(f"{function}: {json.dumps(answer)}")

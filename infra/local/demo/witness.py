@@ -58,9 +58,9 @@ def _stream(stack: LocalStack) -> Iterator[Mapping[str, Any]]:
     [stream] = client.list_streams(TableName=stack.outputs["NotificationsTable"])["Streams"]
     arn = stream["StreamArn"]
     for shard in client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
-        position = client.get_shard_iterator(
-            StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
-        )["ShardIterator"]
+        position = client.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON")[
+            "ShardIterator"
+        ]
         while position:
             page = client.get_records(ShardIterator=position)
             yield from page["Records"]

@@ -62,9 +62,7 @@ def now() -> datetime:
 def outfit(settings: Settings, *, concurrency: int) -> Outfit:
     """Return the adapters for that many threads, and the use case `deliver` over them."""
     telemetry = telemetry_of_process()
-    notifications = DynamoNotifications(
-        connect(NotificationModel, settings.notifications_table, threads=concurrency)
-    )
+    notifications = DynamoNotifications(connect(NotificationModel, settings.notifications_table, threads=concurrency))
     deliver = Deliver(
         ledger=notifications,
         telemetry=telemetry,

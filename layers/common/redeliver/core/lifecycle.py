@@ -5,7 +5,7 @@ Nothing here writes. Each result goes into one conditional write, which fails if
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 
 from redeliver.core import backoff, moments, redaction, retention
 from redeliver.core.notification import (
@@ -75,7 +75,7 @@ def accept(
         status=Status.PENDING,
         created_at=moment,
         updated_at=moment,
-        requested_at=moments.ceil(now),  # as in `asked_again`
+        requested_at=moment,
         next_attempt_at=moments.floor(due),  # a sweep of the same second takes what is due now
     )
     if request.suppress is not None:
@@ -92,8 +92,8 @@ def asked_again(record: Notification, request: Request, now: datetime) -> Notifi
     """Return a present record as a duplicate request leaves it.
 
     Naming a finding says that the finding still holds: the record may not be forgotten. One that had no finding takes
-    it over, or nothing would ever let it go again. Rounded up: a finding resolved in the same second, but before the
-    request, must not let it go.
+    it over, or nothing would ever let it go again. `requested_at` is rounded up: a finding resolved in the same second,
+    but before this request, must not let it go.
     """
     if request.finding_id is None:
         return record
@@ -161,8 +161,8 @@ def settle(
     """Return a claimed record with what its attempt came to; `chance` in [0, 1) is for the jitter."""
     match outcome:
         case Delivered():
-            delivered = replace(record, last_error=None, dispatch_batch_id=batch_id, sent_at=moments.floor(now))
-            return _final(delivered, Status.SENT, now, policy, reason=None)
+            sent = {"last_error": None, "dispatch_batch_id": batch_id, "sent_at": moments.floor(now)}
+            return _final(record, Status.SENT, now, policy, reason=None, **sent)
         case Retry(reason=reason):
             return _retry(_failed(record, outcome), outcome, reason, now, policy, chance)
         case Reject(reason=reason) | Gone(reason=reason):
@@ -230,14 +230,18 @@ def _too_late(record: Notification, moment: datetime) -> bool:
     return record.deliver_by is not None and record.deliver_by < moment
 
 
-def _final(record: Notification, status: Status, now: datetime, policy: Policy, *, reason: str | None) -> Notification:
-    ended = replace(
+def _final(
+    record: Notification, status: Status, now: datetime, policy: Policy, *, reason: str | None, **beside: Any
+) -> Notification:
+    forgotten_at = None if record.finding_id else retention.expiry(record.created_at, now, policy.retention)
+    return replace(
         record,
         status=status,
         dead_lettered_at=moments.floor(now) if status is Status.DEAD_LETTERED else None,
         last_reason=reason,
         next_attempt_at=None,
         claimed_until=None,
+        expires_at=forgotten_at,  # that of a finding's record is for retention to say (SPEC 7)
         updated_at=moments.floor(now),
+        **beside,
     )
-    return retention.without_finding(ended, now, policy.retention)

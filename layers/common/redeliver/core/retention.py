@@ -15,14 +15,7 @@ def expiry(created_at: datetime, now: datetime, retention: timedelta) -> datetim
 
     Never in the past: DynamoDB never deletes what expired more than five years ago. Never beyond the calendar.
     """
-    return max(min(created_at, _LAST - retention) + retention, moments.ceil(now))
-
-
-def without_finding(record: Notification, now: datetime, retention: timedelta) -> Notification:
-    """Return the record with its expiry, if it is final and no finding keeps it."""
-    if record.status in FINAL and record.finding_id is None and record.expires_at is None:
-        return replace(record, expires_at=expiry(record.created_at, now, retention))
-    return record
+    return max(moments.ceil(min(created_at, _LAST - retention) + retention), moments.ceil(now))
 
 
 def may_be_forgotten(record: Notification, finding: Finding | None) -> bool:
