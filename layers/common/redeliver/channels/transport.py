@@ -3,6 +3,7 @@
 import http.client
 import logging
 import ssl
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
@@ -96,10 +97,10 @@ class Transport:
         logging.getLogger("urllib3").setLevel(logging.ERROR)
         self._longest_idle = longest_idle
         self._resolve = resolve
-        context = tls_context(authorities or certifi.where())
-        # One session each: a connection that was made under one rule is never used under the other.
-        self._public = _Session(concurrency, context, plain=False)
-        self._private = _Session(concurrency, context, plain=True)
+        self._concurrency = concurrency
+        self._authorities = authorities or certifi.where()
+        self._sessions: dict[bool, _Session] = {}
+        self._making = threading.Lock()
 
     def post(self, post: Post, seconds_left: Callable[[], float]) -> Answer | NoAnswer:
         """Make one request; the wall clock bounds all of it, `seconds_left` tells how far."""
@@ -113,7 +114,7 @@ class Transport:
             CURRENT.reset(token)
 
     def _exchange(self, post: Post, this: Try) -> Answer | NoAnswer:
-        session = self._private if post.allow_private else self._public
+        session = self._session(private=post.allow_private)
         request = session.prepare_request(requests.Request("POST", post.url, dict(post.headers), data=post.body))
         with session.send(request, stream=True, allow_redirects=False, timeout=this.left()) as response:
             if response.status_code < 200:
@@ -121,6 +122,17 @@ class Transport:
                 # to the next request: so nothing is read, which makes `with` close the connection.
                 return NoAnswer("unreadable_answer", f"HTTP {response.status_code} is no final answer", sent=True)
             return Answer(response.status_code, _read(response.raw), response.headers)
+
+    def _session(self, *, private: bool) -> "_Session":
+        """Return the session of a rule: a connection that was made under one is never used under the other.
+
+        Made when it is first needed: reading the authorities takes longer than a sweep that finds nothing due.
+        """
+        with self._making:
+            if private not in self._sessions:
+                context = tls_context(self._authorities)
+                self._sessions[private] = _Session(self._concurrency, context, plain=private)
+            return self._sessions[private]
 
 
 class _Adapter(HTTPAdapter):
