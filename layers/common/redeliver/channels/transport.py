@@ -6,6 +6,7 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
@@ -115,7 +116,9 @@ class Transport:
 
     def _exchange(self, post: Post, this: Try) -> Answer | NoAnswer:
         session = self._session(private=post.allow_private)
-        request = session.prepare_request(requests.Request("POST", post.url, dict(post.headers), data=post.body))
+        request = _to(post.url).copy()
+        request.headers.update(post.headers)
+        request.prepare_body(post.body, None)
         with session.send(request, stream=True, allow_redirects=False, timeout=this.left()) as response:
             if response.status_code < 200:
                 # http.client takes any 1xx but 100 for the final answer, and the real one would be read as the answer
@@ -135,6 +138,12 @@ class Transport:
             return self._sessions[private]
 
 
+@lru_cache(maxsize=256)
+def _to(url: str) -> requests.PreparedRequest:
+    """Return an empty request to an address: taking one apart anew each time is a fifth of what a request costs."""
+    return requests.Request("POST", url, {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}).prepare()
+
+
 class _Adapter(HTTPAdapter):
     def __init__(self, concurrency: int, context: ssl.SSLContext) -> None:
         self._context = context
@@ -152,7 +161,6 @@ class _Session(requests.Session):
     def __init__(self, concurrency: int, context: ssl.SSLContext, *, plain: bool) -> None:
         super().__init__()
         self.trust_env = False
-        self.headers.update({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self.adapters.clear()
         for scheme in ("https://", "http://") if plain else ("https://",):
