@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
@@ -10,10 +11,13 @@ from requests.structures import CaseInsensitiveDict
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.bounded import within
 from redeliver.channels.http import reply, text
-from redeliver.channels.transport import Answer, NoAnswer
+from redeliver.channels.transport import LONGEST_ANSWER, Answer, NoAnswer
 
 _CONNECT_SECONDS = 1
 _READ_SECONDS = 8  # only ends what an attempt has left behind
+
+# What came, for when botocore cannot make sense of it; a call never leaves its thread.
+_RAW: ContextVar[Mapping[str, Any] | None] = ContextVar("raw_answer", default=None)
 
 
 class Client:
@@ -40,12 +44,12 @@ class Client:
             return NoAnswer("timeout", f"out of time while waiting for {self._service}", sent=True, again=False)
 
     def _answer(self, operation: str, arguments: Mapping[str, Any]) -> Answer | NoAnswer:
-        # Not at the top: pynamodb has loaded botocore in a function, but not what only clients need.
-        from botocore import exceptions
+        from botocore import exceptions  # not at the top: other channels never pay for it
         from botocore.parsers import ResponseParserError
 
+        _RAW.set(None)
         try:
-            result = getattr(self._ready(), operation)(**arguments)
+            result = getattr(self._ready(), operation)(**_encodable(arguments))
             return _as_answer(result.pop("ResponseMetadata", {}), result)
         except exceptions.ClientError as error:
             told = error.response.get("Error", {})
@@ -53,8 +57,13 @@ class Client:
             return _as_answer(error.response.get("ResponseMetadata", {}), parsed)
         except exceptions.ParamValidationError as error:
             return Answer(400, json.dumps({"code": "ParamValidationError", "message": str(error)}).encode())
-        except (exceptions.BotoCoreError, ResponseParserError) as error:
+        except exceptions.BotoCoreError as error:
             return _no_answer(error, self._service)
+        except (ResponseParserError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            raw = _RAW.get()
+            if raw is None:  # nothing was there to be parsed: that is a bug of ours
+                raise
+            return _unparsed(raw, self._service)
 
     def _ready(self) -> Any:
         from botocore.config import Config
@@ -68,7 +77,9 @@ class Client:
                     retries={"total_max_attempts": 1},
                     proxies={},
                 )
-                self._client = Session().create_client(self._service, region_name=self._region, config=config)
+                client = Session().create_client(self._service, region_name=self._region, config=config)
+                client.meta.events.register("before-parse", _keep)
+                self._client = client
             return self._client
 
 
@@ -96,6 +107,23 @@ def _no_answer(error: BaseException, service: str) -> NoAnswer:
             return NoAnswer("connection_failed", name)
         case exceptions.ConnectionClosedError() | exceptions.HTTPClientError():
             return NoAnswer("connection_lost", name, sent=True, again=False)
-        case exceptions.BotoCoreError():  # no credentials, no region: nothing has left
-            return NoAnswer("request_failed", name, again=False)
-    return NoAnswer("unreadable_answer", name, sent=True, again=False)
+    return NoAnswer("request_failed", name, again=False)  # no credentials, no region: nothing has left
+
+
+def _keep(response_dict: dict[str, Any], **_: Any) -> None:
+    _RAW.set(response_dict)
+
+
+def _unparsed(raw: Mapping[str, Any], service: str) -> Answer | NoAnswer:
+    if raw["status_code"] < 300:  # a success that cannot be read may have been one
+        return NoAnswer("unreadable_answer", f"{service}: unreadable answer", sent=True, again=False)
+    return Answer(raw["status_code"], raw["body"][:LONGEST_ANSWER], CaseInsensitiveDict(raw["headers"]))
+
+
+def _encodable(value: Any) -> Any:
+    """Return arguments without lone surrogates, which no AWS protocol can carry."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {name: _encodable(each) for name, each in value.items()}
+    return [_encodable(each) for each in value] if isinstance(value, list) else value
