@@ -20,6 +20,10 @@ FAKE = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write what is rendered into tests/channels/golden")
+
+
 class NetworkUsedError(Exception):
     """A test reached for the network; not an OSError, so that no error handling of the code under test hides it."""
 

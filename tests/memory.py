@@ -192,11 +192,12 @@ class MemoryFindings:
 
 
 class MemoryStates:
-    """Port ChannelStates."""
+    """Ports ChannelStates and Addresses."""
 
     def __init__(self) -> None:
         """Start empty."""
         self.rows: dict[str, ChannelState] = {}
+        self.moved: dict[tuple[str, str], str] = {}
         self.writes = 0
         self.reads = 0
         self.broken = False  # no hold can be written
@@ -221,6 +222,17 @@ class MemoryStates:
         self.rows[channel] = ChannelState(channel, until, reason)
         self.writes += 1
         return True
+
+    def current(self, channel: str, recipient: str) -> str | None:
+        """Return where a recipient has moved."""
+        return self.moved.get((channel, recipient))
+
+    def move(self, channel: str, recipient: str, to: str) -> None:
+        """Remember where a recipient has moved."""
+        if self.broken:
+            raise Unavailable("DynamoDB: InternalServerError: not done")
+        self.open(channel)
+        self.moved[(channel, recipient)] = to
 
 
 def _place(row: Waiting) -> tuple[datetime, str, str]:

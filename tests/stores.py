@@ -14,7 +14,7 @@ from pynamodb.connection import TableConnection
 
 from redeliver.core import moments
 from redeliver.core.notification import Key
-from redeliver.ports import ChannelStates, FindingRecords, Findings, Lanes, Ledger
+from redeliver.ports import Addresses, ChannelStates, FindingRecords, Findings, Lanes, Ledger
 from redeliver.store.channels import DynamoChannelStates
 from redeliver.store.connection import connect
 from redeliver.store.findings import DynamoFindingRecords, DynamoFindings
@@ -33,6 +33,7 @@ class Store:
     ledger: Ledger
     lanes: Lanes
     states: ChannelStates
+    addresses: Addresses
     findings: Findings
     records: FindingRecords
     plant: Callable[[Key, int | None, str | None], None]
@@ -92,7 +93,8 @@ def dynamo() -> Iterator[Store]:
             client.put_item(TableName="NotificationsTable", Item=item)
 
         records = DynamoFindingRecords(notifications, findings)
-        yield Store(ledger, ledger, DynamoChannelStates(channels), DynamoFindings(findings), records, plant, client)
+        states = DynamoChannelStates(channels)
+        yield Store(ledger, ledger, states, states, DynamoFindings(findings), records, plant, client)
 
 
 @contextmanager
@@ -105,7 +107,8 @@ def memory() -> Iterator[Store]:
         due = None if next_attempt_at is None else moments.from_epoch(next_attempt_at)
         ledger.plant(key, next_attempt_at=due, finding_id=finding_id)
 
-    yield Store(ledger, ledger, MemoryStates(), findings, ledger, plant)
+    states = MemoryStates()
+    yield Store(ledger, ledger, states, states, findings, ledger, plant)
 
 
 BOTH = {"memory": memory, "dynamo": dynamo}

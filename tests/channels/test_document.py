@@ -5,15 +5,15 @@ import pytest
 from redeliver.channels import TYPES
 from redeliver.channels.document import Document, InvalidDocument, read_document
 from redeliver.ports import Mode
-from tests.contract.channel_cases import SIGNING_SECRET, TOKEN
+from tests.contract.channel_telegram import TOKEN
+from tests.contract.channel_webhook import SIGNING_SECRET
 
-FIELDS = {name: type_.fields for name, type_ in TYPES.items()}
 TELEGRAM = {"type": "telegram", "bot_token": TOKEN, "chat_id": "-1001234567890"}
 WEBHOOK = {"type": "webhook", "url": "https://example.com/in?key=abcdefgh"}
 
 
 def read(raw: object) -> Document:
-    return read_document(raw, FIELDS)
+    return read_document(raw, TYPES)
 
 
 def refusal(raw: object) -> str:
@@ -67,6 +67,7 @@ def test_blank_is_missing(document: dict[str, Any], field: str, blank: str | Non
         (TELEGRAM, "api_base", "http://api.telegram.org", "https://"),
         (TELEGRAM, "api_base", "api.telegram.org", "https://"),
         (TELEGRAM, "parse_mode", "html", "HTML"),
+        (TELEGRAM, "parse_mode", "Markdown", "MarkdownV2"),
         (WEBHOOK, "url", "http://example.com", "https://"),
         (WEBHOOK, "url", "ftp://example.com", "https://"),
         (WEBHOOK, "url", "https://", "https://"),
@@ -81,7 +82,12 @@ def test_blank_is_missing(document: dict[str, Any], field: str, blank: str | Non
         (WEBHOOK, "secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa", "24 to 64"),
         (WEBHOOK, "secret", f"whsec_{'A' * 88}", "24 to 64"),
         (WEBHOOK, "secret", f"{SIGNING_SECRET}!", "base64"),
-        (WEBHOOK, "secret", [SIGNING_SECRET], "whsec_"),
+        (WEBHOOK, "secret", [], "1 to 4"),
+        (WEBHOOK, "secret", [SIGNING_SECRET] * 5, "1 to 4"),
+        (WEBHOOK, "secret", [SIGNING_SECRET, ""], "whsec_"),
+        (WEBHOOK, "secret", [SIGNING_SECRET, 7], "whsec_"),
+        (WEBHOOK, "secret", [[SIGNING_SECRET]], "whsec_"),
+        (WEBHOOK, "secret", {"0": SIGNING_SECRET}, "whsec_"),
         (WEBHOOK, "headers", "X: y", "an object"),
         (WEBHOOK, "headers", {"X": 7}, "printable ASCII"),
         (WEBHOOK, "headers", {"X": "a\r\nY: b"}, "line ends"),

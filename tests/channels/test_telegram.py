@@ -8,11 +8,11 @@ import pytest
 from infra.local.endpoint import Endpoint, Step
 from redeliver.channels.transport import Transport
 from redeliver.core.notification import Dispatch
-from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Gone, Outcome, Reject, Retry
+from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Retry
 from redeliver.ports import Channel
-from tests.contract.channel_cases import PATHS, TOKEN, channel_of, document_of, record, single
-
-PATH = PATHS["telegram"]
+from tests.contract.channel_cases import channel_of, record, single
+from tests.contract.channel_telegram import DESCRIPTIONS, PATH, TOKEN, refused
+from tests.memory import MemoryStates
 
 
 @pytest.fixture
@@ -26,13 +26,11 @@ def transport() -> Transport:
     return Transport()
 
 
-def telegram(endpoint: Endpoint, transport: Transport, **own: Any) -> Channel:
-    return channel_of({**document_of("telegram", endpoint.url()), **own}, transport, sleep=lambda _: None)
-
-
-def refused(status: int, description: str, **parameters: Any) -> Step:
-    reply = {"ok": False, "error_code": status, "description": description, "parameters": parameters}
-    return Step(status, body=json.dumps(reply))
+def telegram(
+    endpoint: Endpoint, transport: Transport, addresses: MemoryStates | None = None, **own: Any
+) -> Channel:
+    document = DESCRIPTIONS[0].document(endpoint.url(), **own)
+    return channel_of(document, transport, sleep=lambda _: None, addresses=addresses)
 
 
 def sent(endpoint: Endpoint) -> list[dict[str, Any]]:
@@ -50,37 +48,6 @@ def test_a_message(endpoint: Endpoint, transport: Transport) -> None:
 def test_a_recipient_replaces_the_chat(endpoint: Endpoint, transport: Transport) -> None:
     telegram(endpoint, transport).deliver(single(recipient="7"))
     assert list(endpoint.telegram.messages) == ["7"]
-
-
-@pytest.mark.parametrize(
-    ("status", "description", "expected"),
-    [
-        (400, "Bad Request: message is too long", Reject),
-        (400, "Bad Request: message text is empty", Reject),
-        (400, "Bad Request: text must be non-empty", Reject),
-        (400, "Bad Request: can't parse entities: Unsupported start tag", Reject),
-        (400, "Bad Request: chat not found", Gone),
-        (400, "Bad Request: PEER_ID_INVALID", Gone),
-        (400, "Bad Request: group chat was deactivated", Gone),
-        (403, "Forbidden: bot was blocked by the user", Gone),
-        (403, "Forbidden: user is deactivated", Gone),
-        (403, "Forbidden: bot was kicked from the supergroup chat", Gone),
-        (403, "Forbidden: bot can't initiate conversation with a user", Gone),
-        (400, "Bad Request: something new", Retry),
-        (400, "", Retry),
-        (403, "", Retry),
-        (409, "Conflict", Retry),
-        (500, "Internal Server Error: restart", Retry),
-    ],
-)
-def test_refusals(
-    status: int, description: str, expected: type[Outcome], endpoint: Endpoint, transport: Transport
-) -> None:
-    endpoint.script(PATH, default=refused(status, description))
-    outcome = telegram(endpoint, transport).deliver(single())
-    assert isinstance(outcome, expected)
-    assert not isinstance(outcome, Delivered)
-    assert description in outcome.error
 
 
 @pytest.mark.parametrize(("status", "description"), [(401, "Unauthorized"), (404, "Not Found")])
@@ -120,10 +87,55 @@ def test_a_group_that_moves_in_a_circle_is_left_alone(endpoint: Endpoint, transp
     assert len(sent(endpoint)) == 2
 
 
-def test_markup_that_cannot_be_parsed_goes_as_plain_text(endpoint: Endpoint, transport: Transport) -> None:
-    channel = telegram(endpoint, transport, parse_mode="HTML")
-    assert channel.deliver(single(body="a < b")) == Delivered()
-    assert [message.get("parse_mode") for message in sent(endpoint)] == ["HTML", None]
+def test_where_a_group_has_moved_is_remembered(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.telegram.moved["42"] = "-1001234567890"
+    states = MemoryStates()
+    for _ in range(2):  # in one process, and in another
+        channel = telegram(endpoint, transport, addresses=states)
+        assert channel.deliver(single()) == Delivered()
+    assert [message["chat_id"] for message in sent(endpoint)] == ["42", "-1001234567890", "-1001234567890"]
+    assert states.moved == {("ops", "42"): "-1001234567890"}
+
+
+def test_a_recipient_that_has_moved_is_remembered_by_itself(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.telegram.moved["7"] = "-1007"
+    states = MemoryStates()
+    channel = telegram(endpoint, transport, addresses=states)
+    for recipient in ("7", None, "7"):
+        assert channel.deliver(single(recipient=recipient)) == Delivered()
+    assert [message["chat_id"] for message in sent(endpoint)] == ["7", "-1007", "42", "-1007"]
+
+
+def test_what_cannot_be_remembered_is_delivered_all_the_same(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.telegram.moved["42"] = "-1001234567890"
+    states = MemoryStates()
+    states.broken = True
+    assert telegram(endpoint, transport, addresses=states).deliver(single()) == Delivered()
+    assert states.moved == {}
+
+
+@pytest.mark.parametrize("mode", ["HTML", "MarkdownV2"])
+def test_markup_that_cannot_be_parsed_goes_as_plain_text(mode: str, endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.script(PATH, refused(400, "Bad Request: can't parse entities: whatever"), default=DESCRIPTIONS[0].success)
+    assert telegram(endpoint, transport, parse_mode=mode).deliver(single(body="a < b.")) == Delivered()
+    first, second = sent(endpoint)
+    assert first["parse_mode"] == mode
+    assert "parse_mode" not in second
+    assert second["text"] == "log4j\n\na < b."
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("none", "<b>a</b> *b* & _c_\n\n[x](y)."),
+        ("HTML", "<b>&lt;b&gt;a&lt;/b&gt; *b* &amp; _c_</b>\n\n[x](y)."),
+        ("MarkdownV2", r"*<b\>a</b\> \*b\* & \_c\_*" + "\n\n" + r"\[x\]\(y\)\."),
+    ],
+)
+def test_what_a_caller_writes_is_no_markup(mode: str, text: str, endpoint: Endpoint, transport: Transport) -> None:
+    channel = telegram(endpoint, transport, parse_mode=mode)
+    assert channel.deliver(single(subject="<b>a</b> *b* & _c_", body="[x](y).")) == Delivered()
+    assert sent(endpoint)[0]["text"] == text
 
 
 def test_a_digest_is_grouped_by_kind(endpoint: Endpoint, transport: Transport) -> None:
@@ -136,15 +148,6 @@ def test_a_digest_is_grouped_by_kind(endpoint: Endpoint, transport: Transport) -
     assert sent(endpoint)[0]["text"] == (
         "cve (1)\n• CVE-2021-44228\nlog4j 2.14\nfixed in 2.17\n\nprice_drop (2)\n• Bike 90 €\n• Boat 9 €\nwas 10 €"
     )
-
-
-@pytest.mark.parametrize(
-    ("mode", "heading"), [("HTML", "a_b.c (1)"), ("MarkdownV2", r"a\_b\.c \(1\)"), ("Markdown", r"a\_b.c (1)")]
-)
-def test_a_heading_is_no_markup(mode: str, heading: str, endpoint: Endpoint, transport: Transport) -> None:
-    channel = telegram(endpoint, transport, parse_mode=mode)
-    channel.deliver(Dispatch((record(kind="a_b.c"),), digest=True))
-    assert sent(endpoint)[0]["text"].startswith(heading)
 
 
 @pytest.mark.parametrize(

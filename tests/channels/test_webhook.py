@@ -11,7 +11,8 @@ from redeliver.channels.transport import Transport
 from redeliver.core.notification import Dispatch, message_id
 from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Gone, Retry
 from redeliver.ports import Channel
-from tests.contract.channel_cases import HOOK, NOW, SIGNING_SECRET, channel_of, document_of, record, single
+from tests.contract.channel_cases import NOW, channel_of, record, single
+from tests.contract.channel_webhook import DESCRIPTIONS, HOOK, SIGNING_SECRET
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def transport() -> Transport:
 
 
 def webhook(endpoint: Endpoint, transport: Transport, *, clock: Any = lambda: datetime.now(UTC), **own: Any) -> Channel:
-    document = {**document_of("webhook", endpoint.url()), **own}
+    document = DESCRIPTIONS[0].document(endpoint.url(), **own)
     return channel_of(document, transport, sleep=lambda _: None, chance=lambda: 0.0, clock=clock)
 
 
@@ -90,6 +91,16 @@ def test_each_try_has_the_same_id_and_body_and_a_fresh_timestamp(endpoint: Endpo
     assert len({request.headers["webhook-id"] for request in (first, second, third)}) == 1
     assert len({request.headers["webhook-timestamp"] for request in (first, second, third)}) == 3
     assert len({request.headers["webhook-signature"] for request in (first, second, third)}) == 3
+
+
+def test_an_old_and_a_new_secret_sign_both(endpoint: Endpoint, transport: Transport) -> None:
+    new = "whsec_" + "c2VjcmV0LW9mLXRoaXJ0eS10d28tYnl0ZXMhISEhISE="
+    assert webhook(endpoint, transport, secret=[SIGNING_SECRET, f" {new}\n"]).deliver(single()) == Delivered()
+    (request,) = endpoint.requests()
+    assert len(request.headers["webhook-signature"].split()) == 2
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    for secret in (SIGNING_SECRET, new):
+        assert Witness(secret).verify(request.body, headers)
 
 
 def test_without_a_secret_there_is_no_signature(endpoint: Endpoint, transport: Transport) -> None:

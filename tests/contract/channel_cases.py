@@ -1,46 +1,108 @@
-"""A channel of every registered type against the local endpoint, and what an endpoint can do to it."""
+"""A channel of every described type against the local endpoint, and what an endpoint can do to it.
+
+Each type has a file `channel_<type>.py` here with `DESCRIPTIONS`, one for each way in which it sends.
+"""
 
 import gzip
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from infra.local.endpoint import Endpoint, Step
+from infra.local.endpoint import Endpoint, Received, Step
+from redeliver.channels import TYPES
 from redeliver.channels.attempt import Attempts
 from redeliver.channels.directory import Directory
-from redeliver.channels.transport import Transport
+from redeliver.channels.transport import Answer, Transport
 from redeliver.core.notification import Dispatch, Notification, Status
+from redeliver.core.outcome import Outcome
 from redeliver.ports import Channel, NotConfigured
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 BUDGET = 0.6
 SLACK = 0.5  # seconds that a busy machine may take on top
 
-# One document per type of the registry, with its secrets.
-TOKEN = "123456789:AAHfiqksKZ8WmR2zSjiQ7_v4TMoFJzGh7kE"
-SIGNING_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-HOOK = "/hook/T0KEN-IN-PATH"
-SECRETS: Mapping[str, tuple[str, ...]] = {
-    "telegram": (TOKEN,),
-    "webhook": ("T0KEN-IN-PATH", SIGNING_SECRET.removeprefix("whsec_"), "s3cret-header"),
-}
-PATHS: Mapping[str, str] = {"telegram": f"/bot{TOKEN}/sendMessage", "webhook": HOOK}
+
+def as_text(received: Received) -> str:
+    """Return the body of a request as its reader sees it: JSON without its escapes."""
+    try:
+        return json.dumps(json.loads(received.body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return received.body
 
 
-def document_of(type_: str, base: str) -> dict[str, Any]:
-    """Return a valid document whose requests go to `base`."""
-    own: dict[str, dict[str, Any]] = {
-        "telegram": {"bot_token": TOKEN, "chat_id": "42", "api_base": base},
-        "webhook": {"url": f"{base}{HOOK}", "secret": SIGNING_SECRET, "headers": {"X-Key": "s3cret-header"}},
-    }
-    return {"type": type_, "allow_private_network": True, **own[type_]}
+def as_answer(step: Step) -> Answer:
+    """Return what the transport makes of a step."""
+    return Answer(step.status, step.raw or step.body.encode(), step.headers)
 
 
-def echo(type_: str) -> str:
-    """Return an answer's text that gives every secret of the channel away."""
-    return f"refused {' '.join(SECRETS[type_])} at http://127.0.0.1{PATHS[type_]}"
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """A documented answer and what must come of it; `wait` in seconds."""
+
+    step: Step
+    outcome: type[Outcome]
+    reason: str = ""
+    wait: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """A channel type, or one of the ways in which it sends, as the contract's tests need to know it.
+
+    `own` makes the fields of a document whose requests go to a base address, `path` is where they arrive; `secrets`
+    are what nobody may see. `success` is the provider's answer to a message that it takes, `answers` are all that its
+    documents list, by a name each. `body_decides`: a 2xx with an unreadable body is no delivery. `fits` tells whether
+    the provider would take the length of what it received. `looks` are changes of the document that change what is
+    rendered, by name. `http` is false for a type that does not use our transport; `environment` then points its
+    library to the base address, and `reasons` name what it calls the failures of WITHOUT_ANSWER.
+    """
+
+    type: str
+    variant: str = ""
+    own: Callable[[str], dict[str, Any]]
+    path: str
+    secrets: tuple[str, ...]
+    success: Step
+    answers: Mapping[str, Expected]
+    body_decides: bool
+    repeatable: bool = False
+    fits: Callable[[Received], bool] = lambda _: True
+    text: Callable[[Received], str] = as_text
+    looks: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
+    recipient: str | None = None  # one that a notification may name, for the golden files
+    http: bool = True
+    answer: Callable[[Step], Answer] = as_answer
+    environment: Callable[[str], Mapping[str, str]] = lambda _: {}
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return the type, and the way of sending if there are several."""
+        return f"{self.type}-{self.variant}" if self.variant else self.type
+
+    def document(self, base: str, **changes: Any) -> dict[str, Any]:
+        """Return a valid document whose requests go to `base`."""
+        return {"type": self.type, "allow_private_network": True, **self.own(base), **changes}
+
+    def echo(self) -> str:
+        """Return an answer's text that gives every secret of the channel away."""
+        return f"refused {' '.join(self.secrets)} at http://127.0.0.1{self.path}"
+
+
+def descriptions_of(type_: str) -> tuple[Described, ...]:
+    """Return the descriptions of a type; none if nobody has written them."""
+    module = f"{__package__}.channel_{type_}"
+    found: tuple[Described, ...] = import_module(module).DESCRIPTIONS if find_spec(module) else ()
+    return found
+
+
+def all_described() -> dict[str, Described]:
+    """Return every description by its name."""
+    return {each.name: each for type_ in TYPES for each in descriptions_of(type_)}
 
 
 @dataclass
@@ -113,25 +175,24 @@ WITHOUT_ANSWER: Mapping[str, Failing] = {
     "an answer that is no HTTP": Failing(Step(body="\0" * 80_000, failure="garbage"), "unreadable_answer"),
 }
 
+# Bodies that say nothing, and those that only a real connection can bring, or that take long.
 BODIES: Mapping[str, Step] = {
     "HTML": Step(body="<html><body>Sign in</body></html>"),
     "empty": Step(),
-    "truncated": Step(body='{"ok":', cut=True),
     "not JSON": Step(body='{"ok": tru'),
     "JSON of another shape": Step(body="[1]"),
-    "nested too deeply": Step(body="[" * 60_000),
     "not UTF-8": Step(raw=b"\xff\xfe\x00"),
-    "a byte every so often": Step(body="x" * 100, drip=0.05),
+}
+BODIES_ON_THE_WIRE: Mapping[str, Step] = {
+    "truncated": Step(body='{"ok":', cut=True),
+    "nested too deeply": Step(body="[" * 60_000),
     "endless": Step(body="x" * 10_000, endless=True),
     "gzip bomb": Step(raw=BOMB, headers={"Content-Encoding": "gzip"}),
+    "a byte every so often": Step(body="x" * 100, drip=0.05),
 }
 
 
-def ok_body(type_: str) -> str:
-    """Return what a provider answers when it has taken the message."""
-    return json.dumps({"ok": True, "result": {"message_id": 1}}) if type_ == "telegram" else ""
-
-
-def scripted(endpoint: Endpoint, type_: str, *steps: Step, default: Step | None = None) -> None:
-    """Script the path to which the channel of that type sends."""
-    endpoint.script(PATHS[type_], *steps, default=default)
+def scripted(endpoint: Endpoint, described: Described, *steps: Step, default: Step | None = None) -> None:
+    """Script the path to which the channel sends; forget what came before."""
+    endpoint.received.clear()
+    endpoint.script(described.path, *steps, default=default)

@@ -84,6 +84,16 @@ class ChannelStates(Protocol):
         """Hold a channel, unless it is held longer or by an operator already; tell whether the row changed."""
 
 
+class Addresses(Protocol):
+    """Where recipients have moved; a memory that may forget, since an endpoint says it again."""
+
+    def current(self, channel: str, recipient: str) -> str | None:
+        """Return where a recipient has moved, by what was last read of the channel's row; asks nobody."""
+
+    def move(self, channel: str, recipient: str, to: str) -> None:
+        """Remember where a recipient has moved; raises Unavailable."""
+
+
 class Ledger(Protocol):
     """The records, one at a time."""
 

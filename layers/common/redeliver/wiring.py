@@ -73,7 +73,8 @@ def outfit(settings: Settings, *, concurrency: int) -> Outfit:
     )
     states = DynamoChannelStates(connect(ChannelModel, required(settings.channels_table, "CHANNELS_TABLE")))
     source = File(Path(settings.channels_file)) if settings.channels_file else ParameterStore(settings.stage)
-    channels = Directory(source, Attempts(Transport(concurrency), clock=now), settings.not_configured_recheck)
+    attempts = Attempts(Transport(concurrency), clock=now, addresses=states)
+    channels = Directory(source, attempts, settings.not_configured_recheck)
     return Outfit(settings, notifications, states, channels, deliver, telemetry)
 
 

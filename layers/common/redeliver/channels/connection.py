@@ -11,14 +11,13 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from redeliver.channels.addresses import is_public
+from redeliver.channels.bounded import within
 
 Address = tuple[int, tuple[Any, ...]]  # family, and what `connect` takes
 Resolve = Callable[[str, int], list[Address]]
@@ -111,7 +110,8 @@ class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         current = CURRENT.get()
         current.phase = Phase.RESOLVING
-        addresses = _resolve(current.resolve, self._dns_host, self.port, current.left())
+        # getaddrinfo takes no time-out.
+        addresses = within(current.left(), lambda: current.resolve(self._dns_host, self.port), "resolve")
         refused = [address for _, address in addresses if not is_public(address[0])]
         if refused and not current.allow_private:
             raise AddressRefused(refused[0][0])
@@ -141,26 +141,6 @@ def ask_resolver(host: str, port: int) -> list[Address]:
     """Return the addresses of a name; raises OSError or UnicodeError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(family, address) for family, _, _, _, address in found]
-
-
-def _resolve(resolve: Resolve, host: str, port: int, seconds: float) -> list[Address]:
-    # getaddrinfo takes no time-out: it runs in a thread that is left behind when it takes too long.
-    answers: SimpleQueue[list[Address] | OSError | UnicodeError] = SimpleQueue()
-
-    def ask() -> None:
-        try:
-            answers.put(resolve(host, port))
-        except (OSError, UnicodeError) as error:
-            answers.put(error)
-
-    Thread(target=ask, name="redeliver-resolve", daemon=True).start()
-    try:
-        answer = answers.get(timeout=seconds)
-    except Empty:
-        raise TimeoutError from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
 def _connect_first(addresses: list[Address], current: Try) -> socket.socket:

@@ -35,7 +35,6 @@ class Directory:
         self._attempts = attempts
         self._recheck = min(recheck, FRESH)
         self._types = types
-        self._fields = {name: type_.fields for name, type_ in types.items()}
         self._entries: dict[str, _Entry] = {}
         self._lock = Lock()
 
@@ -101,10 +100,11 @@ class Directory:
         if isinstance(raw, NotConfigured):
             return raw
         try:
-            document = read_document(raw, self._fields)
+            document = read_document(raw, self._types)
+            sender = self._types[document.type](document)
         except InvalidDocument as error:
             return NotConfigured(redact(str(error)))
-        return Configured(self, name, document, self._types[document.type](document))
+        return Configured(self, name, document, sender)
 
 
 @dataclass(slots=True)

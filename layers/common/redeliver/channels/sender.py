@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from redeliver.channels.answers import Answers
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field
 from redeliver.core.notification import Dispatch, Notification
@@ -20,7 +21,10 @@ class Sender(Protocol):
         """Return what a record takes of a digest's capacity; never more than all of it."""
 
     def send(self, dispatch: Dispatch, attempt: Attempt) -> Outcome:
-        """Send, and say what it came to. Error texts may be raw: whoever holds the channel redacts them."""
+        """Send, and say what it came to. Error texts may be raw: whoever holds the channel redacts them.
+
+        Never longer than `attempt.left()`; what is not HTTP of ours runs inside `bounded.within`.
+        """
 
 
 class SenderType(Protocol):
@@ -30,5 +34,12 @@ class SenderType(Protocol):
     def fields(self) -> Mapping[str, Field]:
         """Return the fields of a document beside the common ones."""
 
+    @property
+    def answers(self) -> tuple[Answers, ...]:
+        """Return what the answers of its endpoints mean: `docs/channels.md` is made from them."""
+
     def __call__(self, document: Document) -> Sender:
-        """Make a sender from a valid document."""
+        """Make a sender from a valid document; raises InvalidDocument if its fields do not go together.
+
+        Opens nothing, and imports no library that the channel alone needs: that waits for the first `send`.
+        """

@@ -9,14 +9,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from redeliver.channels.attempt import Attempt, header_wait
-from redeliver.channels.document import Document, Field, Headers, Url
-from redeliver.channels.transport import NoAnswer, Post
+from redeliver.channels.answers import Answers, Means, Row
+from redeliver.channels.attempt import Attempt
+from redeliver.channels.document import Document, Field
+from redeliver.channels.rules import Headers, OneOrMore, Schema, Url
+from redeliver.channels.transport import Post
 from redeliver.core.notification import Dispatch, Notification, message_id
-from redeliver.core.outcome import CREDENTIALS_REFUSED, Outcome, Retry, from_status
+from redeliver.core.outcome import Outcome
 
 LARGEST_DIGEST = 200 * 1024  # bytes of members; one member alone may be larger
 LONGEST_DIGEST = 100  # members
+MOST_SECRETS = 4  # an old and a new one while a secret is replaced, and some room
+
+ANSWERS = Answers(
+    source="https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
+    rows=(
+        Row(401, None, Means.CREDENTIALS),
+        Row(403, None, Means.CREDENTIALS),
+    ),
+)
 
 _OURS = frozenset(
     {
@@ -45,6 +56,16 @@ class SigningSecret:
 
     allowed: str = "whsec_ and the base64 of 24 to 64 random bytes"
 
+    @property
+    def schema(self) -> Schema:
+        """Return its shape: so much base64 is 24 to 64 bytes."""
+        groups = r"(?:[A-Za-z0-9+/]{4})"
+        return {
+            "type": "string",
+            "pattern": rf"^\s*whsec_(?:{groups}{{8,21}}|{groups}{{8,20}}[A-Za-z0-9+/]{{3}}=|{groups}{{8,21}}"
+            r"[A-Za-z0-9+/]{2}==)\s*$",
+        }
+
     def read(self, value: Any) -> bytes:
         """Return the key."""
         if not isinstance(value, str) or not value.startswith("whsec_"):
@@ -64,15 +85,16 @@ class Webhook:
 
     fields: ClassVar[Mapping[str, Field]] = {
         "url": Field(Url(), secret=True),
-        "secret": Field(SigningSecret(), None, secret=True),
+        "secret": Field(OneOrMore(SigningSecret(), MOST_SECRETS), (), secret=True),
         "headers": Field(Headers(_OURS), {}, secret=True),
     }
+    answers = (ANSWERS,)
     capacity = LARGEST_DIGEST
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
         self._url: str = document.own["url"]
-        self._key: bytes | None = document.own["secret"]
+        self._keys: tuple[bytes, ...] = document.own["secret"]
         self._headers: dict[str, str] = document.own["headers"]
         self._allow_private = document.allow_private_network
 
@@ -89,19 +111,15 @@ class Webhook:
             headers = {**self._headers, "Content-Type": "application/json", **self._signed(id_, body, now)}
             return Post(self._url, body, headers, self._allow_private, repeatable=True)
 
-        result = attempt.post(compose)
-        if isinstance(result, NoAnswer):
-            return result.outcome
-        if result.status in (401, 403):
-            return Retry(CREDENTIALS_REFUSED, result.text)
-        return from_status(result.status, result.text, header_wait(result, attempt.now()))
+        return ANSWERS.send(attempt, compose)
 
     def _signed(self, id_: str, body: bytes, now: datetime) -> dict[str, str]:
         timestamp = str(int(now.timestamp()))
         headers = {"webhook-id": id_, "webhook-timestamp": timestamp}
-        if self._key is not None:
-            signature = hmac.digest(self._key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256)
-            headers["webhook-signature"] = f"v1,{base64.b64encode(signature).decode()}"
+        if self._keys:
+            signed = f"{id_}.{timestamp}.".encode() + body
+            signatures = (hmac.digest(key, signed, hashlib.sha256) for key in self._keys)
+            headers["webhook-signature"] = " ".join(f"v1,{base64.b64encode(each).decode()}" for each in signatures)
         return headers
 
 

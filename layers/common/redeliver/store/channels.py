@@ -1,4 +1,4 @@
-"""The run-time rows of the channels in DynamoDB: port ChannelStates."""
+"""The run-time rows of the channels in DynamoDB: ports ChannelStates and Addresses."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,6 +12,7 @@ from redeliver.store.connection import conditional, translated
 from redeliver.store.models import ChannelModel as C
 
 OPERATOR = "operator"  # a hold that only an operator ends
+MOST_MOVED = 200  # recipients of a channel: every sweep reads them with the row
 
 
 class DynamoChannelStates:
@@ -20,13 +21,14 @@ class DynamoChannelStates:
     def __init__(self, table: TableConnection) -> None:
         """Use a connection of `store.connection`."""
         self._table = table
+        self._moved: dict[str, dict[str, str]] = {}  # by channel, as its row was last read
 
     def open(self, channel: str) -> ChannelState:
         """Return the row of a channel, made if it was absent."""
         with translated():
             item = self._table.get_item(channel).get("Item")
         if item:
-            return _state(item)
+            return self._read(item)
         with conditional():  # another may have made it since
             self._table.put_item(channel, attributes={}, condition=C.channel.does_not_exist())
         return ChannelState(channel)
@@ -38,7 +40,7 @@ class DynamoChannelStates:
         while True:
             with translated():
                 answer = self._table.scan(exclusive_start_key=start, consistent_read=True)
-            states += map(_state, answer["Items"])
+            states += map(self._read, answer["Items"])
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return sorted(states, key=lambda state: state.channel)
@@ -55,6 +57,34 @@ class DynamoChannelStates:
                 condition=over | shorter,
             )
         return met[0]
+
+    def current(self, channel: str, recipient: str) -> str | None:
+        """Return where a recipient has moved, by what was last read of the channel's row."""
+        return self._moved.get(channel, {}).get(recipient)
+
+    def move(self, channel: str, recipient: str, to: str) -> None:
+        """Remember where a recipient has moved; not when MOST_MOVED have."""
+        if not self._add(channel, recipient, to):  # another has written since the row was read
+            self.open(channel)
+            self._add(channel, recipient, to)
+
+    def _add(self, channel: str, recipient: str, to: str) -> bool:
+        known = self._moved.get(channel, {})
+        moved = {**known, recipient: to}
+        if len(moved) > MOST_MOVED:
+            return True
+        self._moved[channel] = moved
+        # All of it: a path of DynamoDB's cannot name a recipient that has a dot or a bracket in it.
+        unchanged = C.moved == known if known else C.moved.does_not_exist()
+        with conditional() as met:
+            self._table.update_item(channel, actions=[C.moved.set(moved)], condition=unchanged)
+        return met[0]
+
+    def _read(self, item: dict[str, Any]) -> ChannelState:
+        state = _state(item)
+        stored = item.get("moved", {}).get("M", {})
+        self._moved[state.channel] = {name: value["S"] for name, value in stored.items() if "S" in value}
+        return state
 
 
 def _state(item: dict[str, Any]) -> ChannelState:

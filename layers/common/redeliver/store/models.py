@@ -3,7 +3,7 @@
 Attributes that are only carried, never a key or a part of a condition, are known to `items` alone.
 """
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from pynamodb.models import Model
 
@@ -104,3 +104,4 @@ class ChannelModel(Model):
     channel = UnicodeAttribute(hash_key=True)
     hold_until = NumberAttribute(null=True)
     hold_reason = UnicodeAttribute(null=True)
+    moved: MapAttribute[str, str] = MapAttribute(null=True)
