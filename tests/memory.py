@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
+from redeliver.core import moments
 from redeliver.core.finding import Finding, outdoes
+from redeliver.core.hold import PROBE_FOR, Hold
 from redeliver.core.notification import Key, Notification, Row, Status, Unreadable
 from redeliver.ports import ChannelState, Page, Unavailable, Waiting
 
@@ -211,17 +213,39 @@ class MemoryStates:
         """Return every row."""
         return sorted(self.rows.values(), key=lambda state: state.channel)
 
-    def hold(self, channel: str, until: datetime, reason: str, now: datetime) -> bool:
+    def hold(self, channel: str, hold: Hold, now: datetime, failures: int | None = None) -> bool:
         """Hold a channel, unless it is held longer or by an operator already."""
-        if self.broken:
-            raise Unavailable("DynamoDB: InternalServerError: not done")
-        state = self.rows.get(channel, ChannelState(channel))
-        longer = state.hold_until is not None and state.hold_until >= until
+        state = self._to_write(channel)
+        longer = state.hold_until is not None and state.hold_until >= hold.until
         if state.held(now) and (longer or state.hold_reason == "operator"):
             return False
-        self.rows[channel] = ChannelState(channel, until, reason)
-        self.writes += 1
+        known = state.failures if failures is None else failures
+        self._row(ChannelState(channel, hold.until, hold.reason, known))
         return True
+
+    def probe(self, state: ChannelState, now: datetime) -> ChannelState | None:
+        """Take the channel for a probe by moving its hold on."""
+        if not _as_read(self._to_write(state.channel), state):
+            return None
+        taken = replace(state, hold_until=moments.ceil(now + PROBE_FOR))
+        self._row(replace(self.rows[state.channel], hold_until=taken.hold_until))
+        return taken
+
+    def free(self, state: ChannelState, failures: int) -> bool:
+        """Write the failures in a row and end the hold, if it is as read."""
+        if not _as_read(self._to_write(state.channel), state):
+            return False
+        self._row(ChannelState(state.channel, failures=failures))
+        return True
+
+    def _to_write(self, channel: str) -> ChannelState:
+        if self.broken:
+            raise Unavailable("DynamoDB: InternalServerError: not done")
+        return self.rows.get(channel, ChannelState(channel))
+
+    def _row(self, state: ChannelState) -> None:
+        self.rows[state.channel] = state
+        self.writes += 1
 
     def current(self, channel: str, recipient: str) -> str | None:
         """Return where a recipient has moved."""
@@ -233,6 +257,10 @@ class MemoryStates:
             raise Unavailable("DynamoDB: InternalServerError: not done")
         self.open(channel)
         self.moved[(channel, recipient)] = to
+
+
+def _as_read(stored: ChannelState, state: ChannelState) -> bool:
+    return (stored.hold_until, stored.hold_reason) == (state.hold_until, state.hold_reason)
 
 
 def _place(row: Waiting) -> tuple[datetime, str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from redeliver.core.hold import Hold
 from redeliver.core.notification import Status
 from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
 from redeliver.ports import Mode
@@ -195,7 +196,7 @@ def test_digest(world: World, number: int) -> None:
 def test_on_hold_and_not_configured(world: World, reason: str) -> None:
     world.put(*(record(dedup_key=str(n)) for n in range(5)))
     if reason == "operator":
-        world.states.hold("ops", at(60), "operator", at(0))
+        world.states.hold("ops", Hold(at(60), "operator"), at(0))
     else:
         del world.channels.known["ops"]
     with metered(world) as meter:

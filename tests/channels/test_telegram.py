@@ -26,9 +26,7 @@ def transport() -> Transport:
     return Transport()
 
 
-def telegram(
-    endpoint: Endpoint, transport: Transport, addresses: MemoryStates | None = None, **own: Any
-) -> Channel:
+def telegram(endpoint: Endpoint, transport: Transport, addresses: MemoryStates | None = None, **own: Any) -> Channel:
     document = DESCRIPTIONS[0].document(endpoint.url(), **own)
     return channel_of(document, transport, sleep=lambda _: None, addresses=addresses)
 

@@ -26,9 +26,7 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("a&<*\n👩\u200d🚀
 
 
 @given(TEXTS, st.integers(0, 80), st.sampled_from(UNITS), st.sampled_from(ESCAPES))
-def test_a_cut_text_fits_and_is_a_beginning(
-    text: str, longest: int, unit: Unit, escape: Callable[[str], str]
-) -> None:
+def test_a_cut_text_fits_and_is_a_beginning(text: str, longest: int, unit: Unit, escape: Callable[[str], str]) -> None:
     result = cut(text, longest, unit, escape)
     assert unit(result) <= longest
     if unit(escape(text)) <= longest:

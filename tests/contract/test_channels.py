@@ -350,4 +350,3 @@ def test_hostile_text_is_delivered(described: Described, make: Made, endpoint: E
     channel = make()
     for subject in ("\ud800", "\u202egnp", "@everyone <!channel> &amp;", "a\r\nBcc: x@example.com", "=?utf-8?q?x?="):
         assert attempt(described, channel, single(subject=subject, body=subject)) == Delivered()
-

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from redeliver.core.hold import Hold
 from redeliver.ports import ChannelState, Unavailable
 from redeliver.store.channels import MOST_MOVED, DynamoChannelStates
 from redeliver.store.connection import connect
@@ -57,10 +58,10 @@ def test_a_later_move_replaces_an_earlier_one(store: Store) -> None:
 
 
 def test_a_hold_stays_as_it_is(store: Store) -> None:
-    store.states.hold("ops", at(60), "wait", NOW)
+    store.states.hold("ops", Hold(at(60), "wait"), NOW)
     store.addresses.move("ops", "1", "-1001")
     assert store.states.open("ops") == ChannelState("ops", at(60), "wait")
-    store.states.hold("ops", at(90), "wait", NOW)
+    store.states.hold("ops", Hold(at(90), "wait"), NOW)
     store.states.open("ops")
     assert store.addresses.current("ops", "1") == "-1001"
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from redeliver.core import lifecycle
+from redeliver.core.hold import Hold
 from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Notification, Status, Unreadable
 from redeliver.core.outcome import Delivered
+from redeliver.ports import ChannelState
 from tests.builders import NOW, at, final, record, request
 from tests.stores import BOTH, Store
 
@@ -190,7 +192,7 @@ def test_unreadable_rows_block_a_put_and_are_not_updated(store: Store) -> None:
 def test_a_channel_row_is_made_once_and_kept(store: Store) -> None:
     assert not store.states.all()
     assert store.states.open("b").hold_until is None
-    assert store.states.hold("b", at(60), "wait", NOW)
+    assert store.states.hold("b", Hold(at(60), "wait"), NOW)
     store.states.open("a")
     held = store.states.open("b")
     assert (held.channel, held.hold_until, held.hold_reason) == ("b", at(60), "wait")
@@ -211,20 +213,56 @@ def test_a_channel_row_is_made_once_and_kept(store: Store) -> None:
     ids=["longer", "as long", "shorter", "just not over", "just over", "over, into the past"],
 )
 def test_a_hold_is_only_made_longer(store: Store, until: float, reason: str, moment: float, changed: bool) -> None:
-    store.states.hold("ops", at(60), "not_configured", NOW)
-    assert store.states.hold("ops", at(until), reason, at(moment)) is changed
+    store.states.hold("ops", Hold(at(60), "not_configured"), NOW)
+    assert store.states.hold("ops", Hold(at(until), reason), at(moment)) is changed
     expected = (at(until), reason) if changed else (at(60), "not_configured")
     state = store.states.open("ops")
     assert (state.hold_until, state.hold_reason) == expected
 
 
 def test_only_time_ends_a_hold_of_an_operator(store: Store) -> None:
-    store.states.hold("ops", at(60), "operator", NOW)
-    assert not store.states.hold("ops", at(1000), "wait", at(59))
-    assert store.states.hold("ops", at(1000), "wait", at(60))
+    store.states.hold("ops", Hold(at(60), "operator"), NOW)
+    assert not store.states.hold("ops", Hold(at(1000), "wait"), at(59))
+    assert store.states.hold("ops", Hold(at(1000), "wait"), at(60))
 
 
 @pytest.mark.parametrize(("moment", "held"), [(59, True), (60, False)])
 def test_held(store: Store, moment: float, held: bool) -> None:
-    store.states.hold("ops", at(60), "wait", NOW)
+    store.states.hold("ops", Hold(at(60), "wait"), NOW)
     assert store.states.open("ops").held(at(moment)) is held
+
+
+def test_a_hold_writes_the_failures_that_are_known_and_keeps_the_others(store: Store) -> None:
+    store.states.open("ops")
+    store.states.hold("ops", Hold(at(60), "failing"), NOW, failures=5)
+    store.states.hold("ops", Hold(at(90), "wait"), NOW)
+    assert store.states.open("ops") == ChannelState("ops", at(90), "wait", 5)
+    assert store.states.all() == [ChannelState("ops", at(90), "wait", 5)]
+
+
+def test_of_two_that_would_probe_one_does(store: Store) -> None:
+    store.states.open("ops")
+    store.states.hold("ops", Hold(at(60), "failing"), NOW, failures=5)
+    read = store.states.open("ops")
+    assert store.states.probe(read, at(60.5)) == ChannelState("ops", at(121), "failing", 5)
+    assert store.states.probe(read, at(60.5)) is None
+    assert store.states.open("ops") == ChannelState("ops", at(121), "failing", 5)
+
+
+def test_freeing_ends_the_hold_and_keeps_the_failures(store: Store) -> None:
+    read = store.states.open("ops")
+    assert store.states.free(read, 3)
+    assert store.states.open("ops") == ChannelState("ops", failures=3)
+    store.states.hold("ops", Hold(at(60), "failing"), NOW, failures=5)
+    assert store.states.free(store.states.open("ops"), 0)
+    assert store.states.open("ops") == ChannelState("ops")
+
+
+def test_a_hold_that_came_meanwhile_is_not_ended(store: Store) -> None:
+    read = store.states.open("ops")
+    store.states.hold("ops", Hold(at(60), "operator"), NOW)
+    assert not store.states.free(read, 0)
+    held = store.states.open("ops")
+    store.states.hold("ops", Hold(at(120), "failing"), at(60))
+    assert not store.states.free(held, 0)
+    assert store.states.open("ops").hold_reason == "failing"

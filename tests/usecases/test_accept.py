@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from redeliver.accept import window_end
+from redeliver.core.hold import Hold
 from redeliver.core.notification import Key, Status, Unreadable
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
 from redeliver.ports import Mode, Unavailable
@@ -171,7 +172,7 @@ def test_a_digest_member_waits_for_the_end_of_its_window() -> None:
 def test_on_hold_it_is_stored_uncharged() -> None:
     world = World()
     world.states.open("ops")
-    world.states.hold("ops", at(60), "operator", NOW)
+    world.states.hold("ops", Hold(at(60), "operator"), NOW)
     answer = world.send()
     assert (answer.result, answer.attempt_count, world.get().next_attempt_at) == ("accepted", 0, NOW)
     assert not world.channel.calls
@@ -180,7 +181,7 @@ def test_on_hold_it_is_stored_uncharged() -> None:
 def test_a_container_goes_by_a_channels_row_for_30_seconds() -> None:
     world = World()
     world.send(dedup_key="a")
-    world.states.hold("ops", at(600), "operator", NOW)
+    world.states.hold("ops", Hold(at(600), "operator"), NOW)
     world.clock.pass_by(29.9)
     assert world.send(dedup_key="b").result == "sent"
     assert world.rows.reads == 1

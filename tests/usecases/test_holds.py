@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from redeliver.core.hold import Hold
 from redeliver.core.notification import Dispatch, Status
 from redeliver.core.outcome import Delivered, Outcome, Retry
 from redeliver.ports import Mode
@@ -116,7 +117,7 @@ def test_the_longest_wait_of_a_run_counts_and_is_written_once() -> None:
 def test_an_operators_hold(moment: int, sent: int) -> None:
     world = World()
     world.put(record())
-    world.states.hold("ops", at(60), "operator", NOW)
+    world.states.hold("ops", Hold(at(60), "operator"), NOW)
     report = world.sweep(moment)
     assert (report.sent, report.held, report.pending) == (sent, 1 - sent, 1 - sent)
     assert world.get().status is (Status.SENT if sent else Status.PENDING)
@@ -125,7 +126,7 @@ def test_an_operators_hold(moment: int, sent: int) -> None:
 def test_on_hold_nothing_is_written_or_looked_up_and_it_still_shows() -> None:
     world = World()
     world.put(record())
-    world.states.hold("ops", at(60), "operator", NOW)
+    world.states.hold("ops", Hold(at(60), "operator"), NOW)
     writes = world.memory.writes, world.rows.writes
     world.sweep(30)
     assert (world.memory.writes, world.rows.writes) == writes
@@ -139,7 +140,7 @@ def test_attempts_in_flight_when_a_hold_begins_are_finished() -> None:
     world = World()
 
     def respond(dispatch: Dispatch) -> Outcome:
-        world.states.hold("ops", at(600), "operator", NOW)
+        world.states.hold("ops", Hold(at(600), "operator"), NOW)
         return Delivered()
 
     world.channel.respond = respond
@@ -150,7 +151,7 @@ def test_attempts_in_flight_when_a_hold_begins_are_finished() -> None:
 def test_a_hold_is_no_reason_to_let_stale_ones_out_later() -> None:
     world = World()
     world.put(record(deliver_by=at(30)))
-    world.states.hold("ops", at(60), "operator", NOW)
+    world.states.hold("ops", Hold(at(60), "operator"), NOW)
     world.sweep(60)
     assert world.get().last_reason == "expired"
     assert not world.channel.calls

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from redeliver.core.hold import Hold
 from redeliver.core.notification import Key, Status
 from redeliver.core.outcome import Reject
 from redeliver.operate import InvalidCommand
@@ -20,8 +21,8 @@ def test_counts_per_channel() -> None:
     world = World()
     world.put(*(record(dedup_key=str(n), next_attempt_at=at(-9)) for n in range(3)), final(DEAD, dedup_key="d"))
     world.put(record(channel="held", next_attempt_at=at(50)))
-    world.states.hold("held", at(60), "operator", NOW)
-    world.states.hold("ops", at(-1), "wait", at(-9))
+    world.states.hold("held", Hold(at(60), "operator"), NOW)
+    world.states.hold("ops", Hold(at(-1), "wait"), at(-9))
     answer = world.operate(command="counts")
     assert answer == {
         "channels": {

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from redeliver.core import lifecycle, moments
+from redeliver.core.hold import Hold
 from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import FINAL, OPEN, Dispatch, Key, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
@@ -257,7 +258,7 @@ class Machine(RuleBasedStateMachine):
                 self.world.memory.catch_up()
             case "hold":
                 self.world.states.open("ops")
-                self.world.states.hold("ops", now + timedelta(seconds=until), "operator", now)
+                self.world.states.hold("ops", Hold(now + timedelta(seconds=until), "operator"), now)
             case _ if known.pop("ops", None) is None:
                 known["ops"] = self.world.channel
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from redeliver.core import lifecycle, moments
+from redeliver.core.hold import GONE, GONE_FOR, WAIT, Hold
 from redeliver.core.notification import OPEN, Dispatch, Key, Notification, Status, Unreadable
 from redeliver.core.request import InvalidRequest, Request, parse
-from redeliver.deliver import Deliver, Settled, claim_until, described, longest_wait
+from redeliver.deliver import Deliver, Settled, claim_until, described, longest_wait, target_is_gone
 from redeliver.ports import (
     Channel,
     Channels,
@@ -21,7 +22,6 @@ from redeliver.ports import (
     Unavailable,
 )
 
-WAIT = "wait"  # the reason of a hold that an endpoint asked for
 _STATE_LASTS = timedelta(seconds=30)  # how long a container goes by a channel's row as read (SPEC 5)
 _TRIES = 5  # while others keep overtaking
 
@@ -100,7 +100,8 @@ class Accept:
 
     def _record(self, request: Request, route: Route, now: datetime, deadline: Deadline) -> Notification:
         policy = self.deliver.policy
-        held = self._state(request.channel, now).held(now)
+        state = self._state(request.channel, now)
+        held = state.held(now) or state.to_be_probed(now)
         if route.channel is None:
             return lifecycle.accept(request, now, policy, due=now)
         if route.channel.mode is Mode.DIGEST:
@@ -163,14 +164,17 @@ class Accept:
         return _answer(settled.record.status.value, settled.record)
 
     def _hold(self, settled: Settled) -> None:
-        wait = longest_wait([settled])
-        if wait is None:
+        """Hold the channel if the endpoint asked for it or its own target is gone; failures are for sweeps to count."""
+        wait, now, name = longest_wait([settled]), self.clock(), settled.record.channel
+        if target_is_gone([settled]):
+            hold = Hold(moments.ceil(now + GONE_FOR), GONE)
+        elif wait is not None:
+            hold = Hold(moments.ceil(now + min(wait, self.deliver.policy.max_delay)), WAIT)
+        else:
             return
-        now, name = self.clock(), settled.record.channel
-        until = moments.ceil(now + min(wait, self.deliver.policy.max_delay))
-        self._known[name] = (ChannelState(name, until, WAIT), now)
+        self._known[name] = (ChannelState(name, hold.until, hold.reason), now)
         try:
-            self.states.hold(name, until, WAIT, now)
+            self.states.hold(name, hold, now)
         except Unavailable as error:  # the notification is settled; a hold that is not written costs one more refusal
             self.telemetry.warn("hold_not_written", channel=name, error=str(error))
 

@@ -8,7 +8,7 @@ from functools import partial
 from redeliver.core import digest, lifecycle
 from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import EXPIRED, Dispatch, Notification, Status
-from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
+from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
 from redeliver.ports import Channel, Deadline, Ledger, Telemetry, Unavailable
 
 # What one attempt may take, in-request retries included (SPEC 6), and what its bookkeeping may take beside it.
@@ -177,6 +177,11 @@ def longest_wait(settled: Sequence[Settled]) -> timedelta | None:
         s.outcome.wait for s in settled if isinstance(s.outcome, Retry) and s.outcome.wait and not s.record.recipient
     ]
     return max(waits, default=None)
+
+
+def target_is_gone(settled: Sequence[Settled]) -> bool:
+    """Tell whether the channel's own target is gone; of a recipient that is said of that recipient alone."""
+    return any(isinstance(s.outcome, Gone) and not s.record.recipient for s in settled)
 
 
 def _same_end(stored: Notification, wanted: Notification) -> bool:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from redeliver.core.finding import Finding
+from redeliver.core.hold import PROBED, Hold
 from redeliver.core.notification import Dispatch, Key, Notification, Row, Unreadable
 from redeliver.core.outcome import Outcome
 
@@ -65,10 +66,15 @@ class ChannelState:
     channel: str
     hold_until: datetime | None = None
     hold_reason: str | None = None
+    failures: int = 0  # failed attempts in a row
 
     def held(self, now: datetime) -> bool:
         """Tell whether the channel is left alone now."""
         return self.hold_until is not None and self.hold_until > now
+
+    def to_be_probed(self, now: datetime) -> bool:
+        """Tell whether the channel's hold is over, but only a single attempt may find out whether its reason is."""
+        return self.hold_reason in PROBED and not self.held(now)
 
 
 class ChannelStates(Protocol):
@@ -80,8 +86,17 @@ class ChannelStates(Protocol):
     def all(self) -> Sequence[ChannelState]:
         """Return every row."""
 
-    def hold(self, channel: str, until: datetime, reason: str, now: datetime) -> bool:
-        """Hold a channel, unless it is held longer or by an operator already; tell whether the row changed."""
+    def hold(self, channel: str, hold: Hold, now: datetime, failures: int | None = None) -> bool:
+        """Hold a channel, unless it is held longer or by an operator already; tell whether the row changed.
+
+        `failures` is what is known of them, if anything.
+        """
+
+    def probe(self, state: ChannelState, now: datetime) -> ChannelState | None:
+        """Take the channel for a probe by moving its hold on; None if it is not as read any more."""
+
+    def free(self, state: ChannelState, failures: int) -> bool:
+        """Write the failures in a row and end the hold, if it is as read; tell whether it was."""
 
 
 class Addresses(Protocol):

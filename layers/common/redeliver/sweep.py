@@ -2,30 +2,30 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from redeliver.accept import WAIT, park
-from redeliver.board import Board, Unit
-from redeliver.core import digest, moments
+from redeliver.accept import park
+from redeliver.board import Board, Unit, units
+from redeliver.core import moments
+from redeliver.core.hold import NOT_CONFIGURED, Hold
 from redeliver.core.notification import Dispatch, Notification, Status, Unreadable
-from redeliver.deliver import Deliver, longest_wait
+from redeliver.course import Course
+from redeliver.deliver import Deliver
 from redeliver.ports import (
     Channel,
     Channels,
+    ChannelState,
     ChannelStates,
     Deadline,
     Lanes,
     Ledger,
-    Mode,
     NotConfigured,
     Telemetry,
     Unavailable,
 )
 from redeliver.survey import Lane, gather, survey
-
-NOT_CONFIGURED = "not_configured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Report:
 class Run:
     """What one run has found out so far; shared by its threads."""
 
-    held_until: dict[str, datetime] = field(default_factory=dict)
+    courses: dict[str, Course] = field(default_factory=dict)
     not_configured: set[str] = field(default_factory=set)
     tally: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -62,10 +62,12 @@ class Run:
         with self.lock:
             self.tally[what] += number
 
-    def hold(self, channel: str, until: datetime) -> None:
-        """Leave a channel alone for the rest of the run."""
-        with self.lock:
-            self.held_until[channel] = max(until, self.held_until.get(channel, until))
+    def leaves_alone(self, state: ChannelState, now: datetime) -> bool:
+        """Tell whether the channel is on hold when the run is over, though it was not at its beginning."""
+        course = self.courses.get(state.channel)
+        if course is None:
+            return state.channel in self.not_configured or state.to_be_probed(now)
+        return course.hold is not None or (course.probing and not course.answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +98,21 @@ class Sweep:
             lambda row: self._park(row, run, now),
         )
         run.add("looked_at", looked_at)
-        board = Board(units(records, ready))
+        self._begin(lanes, {record.channel for record in records}, run, now)
+        probed = [name for name, course in run.courses.items() if course.probing]
+        board = Board((unit for unit in units(records, ready) if unit.name in run.courses), probed)
         board.work(lambda unit: self._handle(unit, run, deadline), self.concurrency)
-        for channel, until in run.held_until.items():
-            self._hold(channel, until, WAIT)
+        for course in run.courses.values():
+            self._write(course)
         return self._report(lanes, run, now)
+
+    def _begin(self, lanes: Iterable[Lane], names: Collection[str], run: Run, now: datetime) -> None:
+        """Begin the course of each channel, but for those that somebody else is probing."""
+        for state in (lane.state for lane in lanes if lane.channel in names):
+            if not state.to_be_probed(now):
+                run.courses[state.channel] = Course(state)
+            elif (taken := self.states.probe(state, now)) is not None:
+                run.courses[state.channel] = Course(taken, probing=True)
 
     def _ready(self, lanes: Iterable[Lane], now: datetime, run: Run) -> dict[str, Channel]:
         """Return the channels that can be used; those without a document are held before anything is claimed."""
@@ -122,8 +134,7 @@ class Sweep:
         run.add("not_configured", number)
         self.telemetry.count("notifications.not_configured", number=number)
         self.telemetry.warn("channel_not_configured", channel=lane.channel, error=found.why, due=number)
-        until = moments.ceil(now + self.recheck)
-        self._hold(lane.channel, until, NOT_CONFIGURED)
+        self._hold(lane.channel, Hold(moments.ceil(now + self.recheck), NOT_CONFIGURED))
         run.not_configured.add(lane.channel)
 
     def _park(self, row: Unreadable, run: Run, now: datetime) -> None:
@@ -132,7 +143,7 @@ class Sweep:
 
     def _handle(self, unit: Unit, run: Run, deadline: Deadline) -> None:
         """Attempt a unit; an error of ours with one does not stop the others, and is counted."""
-        if unit.name in run.held_until or not self.deliver.room(deadline, len(unit.records)):
+        if not self.deliver.room(deadline, len(unit.records)) or not run.courses[unit.name].begin():
             return
         try:
             self._attempt(unit, run, deadline)
@@ -150,9 +161,7 @@ class Sweep:
         settled = self.deliver.attempt(unit.channel, Dispatch(claimed, digest=unit.digest), deadline)
         for one in settled:
             run.add(one.record.status.value if one.written else "conflicts")
-        wait = longest_wait(settled)
-        if wait is not None:
-            run.hold(unit.name, moments.ceil(self.clock() + min(wait, self.deliver.policy.max_delay)))
+        run.courses[unit.name].note(settled, self.clock(), self.deliver.policy.max_delay)
 
     def _claimed(self, unit: Unit, run: Run, deadline: Deadline) -> Iterator[Notification]:
         for record in unit.records:
@@ -168,19 +177,33 @@ class Sweep:
             else:
                 yield claimed
 
-    def _hold(self, channel: str, until: datetime, reason: str) -> None:
-        now = self.clock()
+    def _write(self, course: Course) -> None:
+        """Write a channel's row, if the run has learnt something of it."""
+        state = course.state
+        if course.hold is not None:
+            self._hold(state.channel, course.hold, course.failures)
+        elif course.failures != state.failures or (course.probing and course.answered):
+            try:
+                self.states.free(state, course.failures)
+            except Unavailable as error:  # the next run learns it anew
+                self.telemetry.warn("channel_not_written", channel=state.channel, error=str(error))
+                return
+            if course.probing:
+                self.telemetry.log("channel_recovered", channel=state.channel, reason=state.hold_reason)
+
+    def _hold(self, channel: str, hold: Hold, failures: int | None = None) -> None:
         try:
-            changed = self.states.hold(channel, until, reason, now)
+            changed = self.states.hold(channel, hold, self.clock(), failures)
         except Unavailable as error:  # a hold that is not written costs the endpoint one more refusal, nobody a message
             self.telemetry.warn("hold_not_written", channel=channel, error=str(error))
             return
         if changed:
-            self.telemetry.warn("channel_held", channel=channel, reason=reason, until=until.isoformat())
+            until = hold.until.isoformat()
+            self.telemetry.warn("channel_held", channel=channel, reason=hold.reason, until=until, failures=failures)
 
     def _report(self, lanes: Sequence[Lane], run: Run, now: datetime) -> Report:
         tally = run.tally
-        held_now = run.not_configured.union(run.held_until)
+        held = sum(lane.state.held(now) or run.leaves_alone(lane.state, now) for lane in lanes)
         ended = tally[Status.SENT] + tally[Status.DEAD_LETTERED] + tally["parked"]
         report = Report(
             looked_at=tally["looked_at"],
@@ -189,7 +212,7 @@ class Sweep:
             dead_lettered=tally[Status.DEAD_LETTERED] + tally["parked"],
             not_configured=tally["not_configured"],
             conflicts=tally["conflicts"],
-            held=sum(lane.state.held(now) or lane.channel in held_now for lane in lanes),
+            held=held,
             pending=max(sum(lane.pending for lane in lanes) - ended, 0),
             dead_letters=sum(self.lanes.dead_letters(lane.channel) for lane in lanes),
             failed_items=tally["failed_items"],
@@ -204,17 +227,3 @@ class Sweep:
             self.telemetry.log("pending_is_a_lower_bound", channels=partly)
         self.telemetry.log("sweep_finished", **report.as_json())
         return report
-
-
-def units(records: Iterable[Notification], channels: Mapping[str, Channel]) -> Iterator[Unit]:
-    """Return what is attempted in one go, in the order of the first record of each."""
-    immediate: list[Notification] = []
-    digests: list[Notification] = []
-    for record in records:
-        (digests if channels[record.channel].mode is Mode.DIGEST else immediate).append(record)
-    for group in digest.by_recipient(digests):
-        channel = channels[group[0].channel]
-        for members in digest.split(group, channel.weigh, channel.capacity):
-            yield Unit(members[0].channel, channel, members, digest=True)
-    for record in immediate:
-        yield Unit(record.channel, channels[record.channel], (record,), digest=False)

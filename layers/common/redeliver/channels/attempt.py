@@ -117,4 +117,3 @@ class Attempt:
         self._retries -= 1
         self._how.sleep(pause)
         return True
-

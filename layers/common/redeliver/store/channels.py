@@ -1,17 +1,18 @@
 """The run-time rows of the channels in DynamoDB: ports ChannelStates and Addresses."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from pynamodb.connection import TableConnection
 
 from redeliver.core import moments
+from redeliver.core.hold import OPERATOR, PROBE_FOR, Hold
 from redeliver.ports import ChannelState
 from redeliver.store.connection import conditional, translated
 from redeliver.store.models import ChannelModel as C
 
-OPERATOR = "operator"  # a hold that only an operator ends
 MOST_MOVED = 200  # recipients of a channel: every sweep reads them with the row
 
 
@@ -45,17 +46,32 @@ class DynamoChannelStates:
             if start is None:
                 return sorted(states, key=lambda state: state.channel)
 
-    def hold(self, channel: str, until: datetime, reason: str, now: datetime) -> bool:
+    def hold(self, channel: str, hold: Hold, now: datetime, failures: int | None = None) -> bool:
         """Hold a channel, unless it is held longer or by an operator already."""
-        moment = moments.to_epoch(now)
-        over = C.hold_until.does_not_exist() | (C.hold_until <= moment)
-        shorter = (C.hold_until < moments.to_epoch(until)) & (C.hold_reason != OPERATOR)
+        until = moments.to_epoch(hold.until)
+        over = C.hold_until.does_not_exist() | (C.hold_until <= moments.to_epoch(now))
+        shorter = (C.hold_until < until) & (C.hold_reason != OPERATOR)
+        actions = [C.hold_until.set(until), C.hold_reason.set(hold.reason)]
+        if failures is not None:
+            actions.append(C.failures.set(failures))
+        with conditional() as met:
+            self._table.update_item(channel, actions=actions, condition=over | shorter)
+        return met[0]
+
+    def probe(self, state: ChannelState, now: datetime) -> ChannelState | None:
+        """Take the channel for a probe by moving its hold on; None if it is not as read any more."""
+        until = moments.ceil(now + PROBE_FOR)
         with conditional() as met:
             self._table.update_item(
-                channel,
-                actions=[C.hold_until.set(moments.to_epoch(until)), C.hold_reason.set(reason)],
-                condition=over | shorter,
+                state.channel, actions=[C.hold_until.set(moments.to_epoch(until))], condition=_as_read(state)
             )
+        return replace(state, hold_until=until) if met[0] else None
+
+    def free(self, state: ChannelState, failures: int) -> bool:
+        """Write the failures in a row and end the hold, if it is as read."""
+        actions = [C.failures.set(failures), C.hold_until.remove(), C.hold_reason.remove()]
+        with conditional() as met:
+            self._table.update_item(state.channel, actions=actions, condition=_as_read(state))
         return met[0]
 
     def current(self, channel: str, recipient: str) -> str | None:
@@ -87,6 +103,12 @@ class DynamoChannelStates:
         return state
 
 
+def _as_read(state: ChannelState) -> Any:
+    if state.hold_until is None:
+        return C.hold_until.does_not_exist()
+    return (C.hold_until == moments.to_epoch(state.hold_until)) & (C.hold_reason == state.hold_reason)
+
+
 def _state(item: dict[str, Any]) -> ChannelState:
     """Return a row as it is meant; one that an operator mistyped holds nothing rather than stopping every sweep."""
     try:
@@ -94,4 +116,8 @@ def _state(item: dict[str, Any]) -> ChannelState:
     except (KeyError, ValueError):
         until = None
     reason = item.get("hold_reason", {}).get("S")
-    return ChannelState(item["channel"]["S"], until, reason)
+    try:
+        failures = max(int(item["failures"]["N"]), 0)
+    except (KeyError, ValueError):
+        failures = 0
+    return ChannelState(item["channel"]["S"], until, reason, failures)

@@ -104,4 +104,5 @@ class ChannelModel(Model):
     channel = UnicodeAttribute(hash_key=True)
     hold_until = NumberAttribute(null=True)
     hold_reason = UnicodeAttribute(null=True)
+    failures = NumberAttribute(null=True)
     moved: MapAttribute[str, str] = MapAttribute(null=True)
