@@ -1,6 +1,7 @@
 """A channel whose endpoint is down, or whose target is gone (SPEC 5)."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -132,6 +133,27 @@ def test_a_probe_that_somebody_else_makes_is_left_to_them() -> None:
     assert world.states.probe(stale, NOW) is not None
     world.rows.all = lambda: [stale]  # type: ignore[method-assign] # as a sweep read it that began at the same moment
     assert (world.sweep().held, len(world.channel.calls)) == (1, 0)
+
+
+def test_a_probe_that_came_to_nothing_lets_no_other_go() -> None:
+    world = down(3)
+    world.states.hold("ops", Hold(at(-1), "failing"), at(-61), failures=5)
+    world.ledger.on_write = lambda: world.memory.replace(
+        world.get("00000"), replace(world.get("00000"), attempt_count=1)
+    )
+    report = world.sweep()
+    assert (report.conflicts, report.held, len(world.channel.calls)) == (1, 1, 0)
+    assert world.states.open("ops") == ChannelState("ops", at(60), "failing", 5)
+
+
+@pytest.mark.parametrize(("wait", "hold"), [(10, (60, "failing")), (90, (90, "wait"))])
+def test_of_two_reasons_the_longer_hold_counts(wait: float, hold: tuple[float, str]) -> None:
+    world = down(1, policy=Policy())
+    world.states.free(world.states.open("ops"), 4)
+    world.channel.always(Retry("http_503", "down", timedelta(seconds=wait)))
+    world.sweep()
+    state = world.states.open("ops")
+    assert (state.hold_until, state.hold_reason) == (at(hold[0]), hold[1])
 
 
 def test_other_channels_do_not_wait_for_a_slow_probe() -> None:
