@@ -75,6 +75,14 @@ class Scene:
         )
         return {name: next(iter(value.values())) for name, value in item.get("Item", {}).items()}
 
+    def release(self) -> None:
+        """End the channel's hold, as an operator does."""
+        self.stack.client("dynamodb").update_item(
+            TableName=self.stack.outputs["ChannelsTable"],
+            Key={"channel": {"S": self.channel}},
+            UpdateExpression="REMOVE hold_until, hold_reason, failures",
+        )
+
     def received(self) -> list[Received]:
         """Return the requests that came to the channel's webhook."""
         return self.endpoint.requests(self.path)

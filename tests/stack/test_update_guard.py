@@ -85,6 +85,10 @@ def test_b5_the_last_attempt_dead_letters_and_nothing_wakes_it_but_a_redrive(dig
     command = {"command": "redrive", "channel": digest.channel, "dedup_keys": ["cve-5", "never-was"]}
     redriven = digest.stack.invoke("RetrySweeperFunction", command)
     assert [one["result"] for one in redriven["results"]] == ["redriven", "not_found"]
+    assert digest.hold()["hold_reason"] == "failing"  # five failures in a row
+    digest.sweep()
+    assert digest.stored("cve-5")["status"] == "pending"
+    digest.release()
     digest.sweep()
     assert digest.stored("cve-5")["status"] == "sent"
     assert digest.stored("cve-5")["redrive_count"] == "1"
