@@ -169,7 +169,7 @@ def test_b15_what_happened_is_in_cloudwatch(scene: Scene) -> None:
     scene.send("cve-15", kind="image_update")
     scene.sweep_when_due("cve-15")
     assert until(lambda: scene.metric("notifications.sent", channel=scene.channel, kind="image_update")) == 1
-    assert scene.metric("notifications.failed", channel=scene.channel, reason="transient") == 1
+    assert until(lambda: scene.metric("notifications.failed", channel=scene.channel, reason="transient")) == 1
     listed = scene.stack.client("cloudwatch").list_metrics(Namespace="redeliver")["Metrics"]
     gauges = {"pending", "dead_letters", "oldest_due_seconds"}
     assert {f"notifications.{gauge}" for gauge in gauges} | {"channels.held"} <= {m["MetricName"] for m in listed}
