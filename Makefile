@@ -42,7 +42,7 @@ build: setup ## sam build, then import every built function
 
 validate: setup ## sam validate and cfn-lint on the templates
 	@sam validate --lint
-	@cfn-lint template.yaml infra/observability.yaml
+	@cfn-lint template.yaml infra/observability.yaml infra/apprise_layer.yaml
 
 # Silent when all is well, so that the tests' own summary stays the last thing said.
 coverage: test ## Branch coverage of the last test run: 95 % in all, 100 % of the core
@@ -58,6 +58,7 @@ bench: setup ## Benchmarks; they measure and are no part of the tests
 # python3 -m venv /tmp/uv && /tmp/uv/bin/pip install uv && PATH=/tmp/uv/bin:$PATH make lock
 lock: ## Renew requirements/*.txt and the layer's pins from requirements/*.in
 	cd requirements && $(LOCK) layer.in -o ../layers/common/requirements.txt
+	cd requirements && $(LOCK) apprise.in -o ../layers/apprise/requirements.txt
 	cd requirements && for name in dev stack sam; do $(LOCK) $$name.in -o $$name.txt || exit 1; done
 
 clean: ## Remove the environments and everything that was built

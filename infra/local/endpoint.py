@@ -1,12 +1,14 @@
-"""A scriptable endpoint on loopback: real HTTP that fails on purpose, and an imitation of Telegram's `sendMessage`.
+"""A scriptable endpoint on loopback: real HTTP that fails on purpose, and imitations of Telegram, Slack and Discord.
 
 In the same process: `with Endpoint() as endpoint: endpoint.script("/hook", Step(status=503), Step())`.
 From elsewhere, once it runs (`python -m infra.local.endpoint PORT`):
 
     PUT  /_script    {"/hook": {"steps": [{"status": 503, "times": 2}], "default": {"status": 200}}}
     PUT  /_telegram  {"blocked": ["7"], "unknown": ["8"], "moved": {"1": "-1001"}, "limits": {"*": [3, 1]}}
+    PUT  /_slack     {"errors": {"C1": "is_archived"}, "limits": {"*": [3, 1]}, "tokens": ["xoxb-…"]}
+    PUT  /_discord   {"deleted": ["1"], "tokens": {"2": "…"}, "limits": {"*": [3, 0.5, "global"]}}
     GET  /_requests  [{"at", "method", "path", "headers", "body"}]
-    GET  /_messages  {chat: [text]}
+    GET  /_messages  {chat: [text]} of Telegram; /_slack and /_discord answer with theirs {target: [message]}
 """
 
 import json
@@ -22,6 +24,8 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from infra.local.discord import Discord
+from infra.local.slack import Slack
 from infra.local.telegram import Telegram
 
 Failure = Literal["", "close", "reset", "reset_unread", "hang", "garbage"]
@@ -76,6 +80,8 @@ class Endpoint:
 
     def __init__(self, port: int = 0, context: ssl.SSLContext | None = None) -> None:
         self.telegram = Telegram()
+        self.slack = Slack()
+        self.discord = Discord()
         self.received: list[Received] = []
         self._scripts: dict[str, list[Step]] = {}
         self._defaults: dict[str, Step] = {}
@@ -124,6 +130,15 @@ class Endpoint:
         with self._lock:
             self.received.append(request)
 
+    def imitate(self, path: str, headers: Mapping[str, str], body: str) -> Step:
+        """Answer a request as the provider whose path it is; an empty 200 if it is none's."""
+        token, _, method = path.removeprefix("/bot").partition("/")
+        if path.startswith("/bot") and method == "sendMessage":
+            status, reply = self.telegram.send_message(token, json.loads(body))
+            return Step(status, {"Content-Type": "application/json"}, json.dumps(reply))
+        answer = self.slack.answer(path, headers, body) or self.discord.answer(path, headers, body)
+        return Step(*answer) if answer else Step()
+
     def control(self, path: str, body: str) -> Step:
         """Answer a control request."""
         if path == "/_script":
@@ -131,6 +146,11 @@ class Endpoint:
                 self.script(target, *map(_step, script.get("steps", [])), default=_step(script.get("default", {})))
         elif path == "/_telegram":
             self.telegram.configure(json.loads(body))
+        elif path in ("/_slack", "/_discord"):
+            imitation = self.slack if path == "/_slack" else self.discord
+            imitation.configure(json.loads(body or "{}"))
+            with imitation.lock:
+                return Step(body=json.dumps(imitation.messages))
         elif path == "/_requests":
             return Step(body=json.dumps([asdict(request) for request in self.requests()]))
         elif path == "/_messages":
@@ -179,10 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
         step = scripted or Step()
         body = "" if step.failure == "reset_unread" else self._body()
         endpoint.note(Received(time.time(), self.command, self.path, dict(self.headers), body))
-        token, _, method = self.path.removeprefix("/bot").partition("/")
-        if scripted is None and self.path.startswith("/bot") and method == "sendMessage":
-            status, reply = endpoint.telegram.send_message(token, json.loads(body))
-            step = Step(status, {"Content-Type": "application/json"}, json.dumps(reply))
+        if scripted is None:
+            step = endpoint.imitate(self.path, dict(self.headers), body)
         time.sleep(step.delay)
         if step.failure == "garbage":
             self.wfile.write(step.body.encode())

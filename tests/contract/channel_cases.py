@@ -55,10 +55,12 @@ class Described:
 
     `own` makes the fields of a document whose requests go to a base address, `path` is where they arrive; `secrets`
     are what nobody may see. `success` is the provider's answer to a message that it takes, `answers` are all that its
-    documents list, by a name each. `body_decides`: a 2xx with an unreadable body is no delivery. `fits` tells whether
+    documents list, by a name each. `body_decides`: a 2xx with an unreadable body is no delivery. `least_pause` is what
+    the provider wants after a 5xx, in seconds: with so little time an attempt makes one request. `fits` tells whether
     the provider would take the length of what it received. `looks` are changes of the document that change what is
     rendered, by name. `http` is false for a type that does not use our transport; `environment` then points its
-    library to the base address, and `reasons` name what it calls the failures of WITHOUT_ANSWER.
+    library to the base address, and `reasons` name what it calls the failures of WITHOUT_ANSWER. `yes_or_no`: that
+    library says no more than this, and reads answers without a bound.
     """
 
     type: str
@@ -70,11 +72,13 @@ class Described:
     answers: Mapping[str, Expected]
     body_decides: bool
     repeatable: bool = False
+    least_pause: float = 0.0
     fits: Callable[[Received], bool] = lambda _: True
     text: Callable[[Received], str] = as_text
     looks: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
     recipient: str | None = None  # one that a notification may name, for the golden files
     http: bool = True
+    yes_or_no: bool = False
     answer: Callable[[Step], Answer] = as_answer
     environment: Callable[[str], Mapping[str, str]] = lambda _: {}
     reasons: Mapping[str, str] = field(default_factory=dict)

@@ -34,6 +34,16 @@ class Registry(Mapping[str, SenderType]):
 
 TYPES: Mapping[str, SenderType] = Registry(
     {
+        "apprise": "Apprise",
+        "discord": "Discord",
+        "email": "Email",
+        "gotify": "Gotify",
+        "ntfy": "Ntfy",
+        "pagerduty": "PagerDuty",
+        "pushover": "Pushover",
+        "slack": "Slack",
+        "sns": "Sns",
+        "teams": "Teams",
         "telegram": "Telegram",
         "webhook": "Webhook",
     }

@@ -3,16 +3,44 @@
 import json
 from collections.abc import Mapping
 from contextvars import ContextVar
+from functools import cache
 from threading import Lock
 from typing import Any
 
 from requests.structures import CaseInsensitiveDict
 
+from redeliver.channels.answers import SUCCESS, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.bounded import within
 from redeliver.channels.http import reply, text
+from redeliver.channels.rules import Text
 from redeliver.channels.transport import LONGEST_ANSWER, Answer, NoAnswer
 
+REGION = Text(r"[a-z]{2,5}(?:-[a-z]{2,12}){1,3}-\d{1,2}", "a region such as eu-central-1")
+
+# What every service may answer, "Common Errors" of each API reference. Not by status: it differs between protocols.
+COMMON_ROWS = (
+    *(Row(None, code, Means.BUSY, "throttled") for code in ("ThrottlingException", "Throttling")),
+    *(
+        Row(None, code, Means.CREDENTIALS)
+        for code in (
+            "AccessDeniedException",
+            "AccessDenied",
+            "ExpiredTokenException",
+            "ExpiredToken",
+            "IncompleteSignature",
+            "InvalidClientTokenId",
+            "InvalidSignatureException",
+            "MissingAuthenticationToken",
+            "NotAuthorized",
+            "OptInRequired",
+            "SignatureDoesNotMatch",
+            "UnrecognizedClientException",
+        )
+    ),
+)
+
+_CONNECTIONS = 32  # as many as a sweep makes attempts at once by default; more are made, and not kept
 _CONNECT_SECONDS = 1
 _READ_SECONDS = 8  # only ends what an attempt has left behind
 
@@ -74,18 +102,36 @@ class Client:
                 config = Config(
                     connect_timeout=_CONNECT_SECONDS,
                     read_timeout=_READ_SECONDS,
+                    max_pool_connections=_CONNECTIONS,
                     retries={"total_max_attempts": 1},
                     proxies={},
                 )
-                client = Session().create_client(self._service, region_name=self._region, config=config)
+                session = Session()
+                session.register_component("data_loader", _models())
+                client = session.create_client(self._service, region_name=self._region, config=config)
                 client.meta.events.register("before-parse", _keep)
                 self._client = client
             return self._client
 
 
+@cache
+def _models() -> Any:
+    """Return what reads the descriptions of services, kept: they are most of what a client costs."""
+    from botocore.loaders import create_loader
+
+    return create_loader()
+
+
 def aws_code(answer: Answer) -> str:
     """Return the code of an error; the column of a table."""
     return text(reply(answer).get("code"))
+
+
+def success_or_code(answer: Answer) -> str:
+    """Return the code of an error, or `MessageId` for a success that has one: the column of a table."""
+    if answer.status in SUCCESS:
+        return "MessageId" if text(reply(answer).get("MessageId")) else ""
+    return aws_code(answer)
 
 
 def _as_answer(metadata: Mapping[str, Any], body: Mapping[str, Any]) -> Answer:
