@@ -15,7 +15,7 @@ from infra.local.demo.checks_all import counters
 from infra.local.demo.evidence import Asked, Call, Evidence, History, State, key_of
 
 T = 1_800_000_000
-SECRETS = cast.Secrets("1234567890:" + "t" * 35, b"d" * 32, b"u" * 32, "h" * 24)
+SECRETS = cast.Secrets("1234567890:" + "t" * 35, b"d" * 32, b"u" * 32, "h" * 24, "T0/B0/" + "s" * 24, "e" * 64)
 BATCH, RECOVERED = "b" * 32, T + 100
 OUTAGE = {"last_error": "HTTP 503: down", "last_reason": "http_503"}
 
@@ -75,6 +75,11 @@ def _histories() -> Iterator[History]:
         ended("dead_lettered"), {**PENDING, "attempt_count": 0, "redrive_count": 1}, claimed(1, "pending"), sent(),
     )  # fmt: skip
     yield lived(cast.PAGED, PENDING)
+    yield from (lived(request, FIRST, sent()) for request in cast.ELSEWHERE)
+
+
+def posted(path: str, **content: object) -> Call:
+    return Call(T + 2, path, {}, json.dumps(content))
 
 
 def telegram(request: Request, at: float) -> Call:
@@ -104,6 +109,8 @@ def _calls() -> Iterator[Call]:
     yield from (telegram(cast.FAILING, at) for at in (T, T + 0.3, T + 1.0, T + 3.0, T + 3.3, T + 4.0, T + 7.1))
     yield digest(T + 90.2, "f" * 32, *(request for request, _ in cast.FIRST_DIGEST))
     yield digest(RECOVERED + 0.5, BATCH, *cast.DIGESTED)
+    yield posted(f"/services/{SECRETS.slack_path}", text="*traefik*")
+    yield posted(f"/api/v10/webhooks/1/{SECRETS.discord_token}?wait=true", allowed_mentions={"parse": []})
     yield from (webhook(cast.UPDATES_PATH, at, "n" * 32, dict(cast.NGINX)) for at in (T + 1, T + 4, T + 7, T + 101))
 
 
@@ -132,6 +139,7 @@ def good() -> Evidence:
         histories={history.key: history for history in _histories()},
         calls=tuple(_calls()),
         messages={r["recipient"]: (f"{r['subject']}\n\n{r['body']}",) for r in cast.ADS_OUT if r is not cast.BLOCKED},
+        posts={request["channel"]: (f"*{request['subject']}*",) for request in cast.ELSEWHERE},
         up_since={cast.DIGEST_PATH: RECOVERED, cast.UPDATES_PATH: RECOVERED},
         refused=((json.dumps(cast.INVALID), "kind: must be other"),),
         logs=LOGS,

@@ -9,7 +9,19 @@ from infra.local.demo import cast, report
 from infra.local.demo.__main__ import NOT_AS_PROMISED, conclude
 from infra.local.demo.evidence import Asked, Call, Evidence, State, key_of
 from infra.local.demo.promises import PROMISES, judge
-from tests.demo_evidence import BATCH, RECOVERED, SECRETS, T, digest, good, rewritten, telegram, webhook, without
+from tests.demo_evidence import (
+    BATCH,
+    RECOVERED,
+    SECRETS,
+    T,
+    digest,
+    good,
+    posted,
+    rewritten,
+    telegram,
+    webhook,
+    without,
+)
 
 Spoil = Callable[[Evidence], Evidence]
 
@@ -43,6 +55,10 @@ def answered(evidence: Evidence, request: cast.Request, result: str) -> Evidence
 
 def received(evidence: Evidence, chat: str, *texts: str) -> Evidence:
     return replace(evidence, messages={**evidence.messages, chat: texts})
+
+
+def shown(evidence: Evidence, channel: str, *texts: str) -> Evidence:
+    return replace(evidence, posts={**evidence.posts, channel: texts})
 
 
 def impatient(evidence: Evidence) -> Evidence:
@@ -98,6 +114,12 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("another webhook id", "dead-lettered after the last", lambda e: more_calls(
         e, webhook(cast.UPDATES_PATH, T + 7.2, "m" * 32, dict(cast.NGINX))
     )),
+    ("posted twice", "Slack and Discord", lambda e: shown(e, cast.SLACK, *(2 * tuple(e.posts[cast.SLACK])))),
+    ("posted never", "Slack and Discord", lambda e: shown(e, cast.DISCORD)),
+    ("another post", "Slack and Discord", lambda e: shown(e, cast.DISCORD, "hello")),
+    ("charged twice", "Slack and Discord", lambda e: rewritten(e, cast.TRAEFIK, attempt_count=2)),
+    ("all of Slack called", "Slack and Discord", lambda e: more_calls(e, posted("/services/x", text="<!everyone>"))),
+    ("all of Discord called", "Slack and Discord", lambda e: more_calls(e, posted("/api/webhooks/1/x", content="x"))),
     ("attempt charged", "channel not configured", lambda e: rewritten(e, cast.PAGED, attempt_count=1)),
     ("not put aside", "invalid queue message", lambda e: replace(e, refused=())),
     ("no reason", "invalid queue message", lambda e: replace(e, refused=((e.refused[0][0], ""),))),

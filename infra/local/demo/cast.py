@@ -24,6 +24,8 @@ PARAMETERS = {
 }
 
 ADS, DIGEST, UPDATES, PAGER = "ads-telegram", "security-digest", "ops-updates", "ops-pager"
+SLACK, DISCORD = "team-slack", "club-discord"
+DISCORD_WEBHOOK = "1234567890"
 DIGEST_PATH, UPDATES_PATH = "/hooks/security", "/hooks/updates"
 REQUESTS_TO_FAIL_TWICE = 2 * 3  # one attempt tries three times
 
@@ -44,17 +46,21 @@ class Secrets:
     digest_key: bytes
     updates_key: bytes
     updates_header: str
+    slack_path: str
+    discord_token: str
 
     @classmethod
     def fresh(cls) -> Self:
         """Return secrets nobody has seen."""
         token = f"{secrets.randbelow(10**9) + 10**9}:{secrets.token_urlsafe(26)}"
-        return cls(token, secrets.token_bytes(32), secrets.token_bytes(32), secrets.token_urlsafe(24))
+        keys = secrets.token_bytes(32), secrets.token_bytes(32)
+        paths = f"T0DEMO/B0DEMO/{secrets.token_hex(12)}", secrets.token_hex(32)
+        return cls(token, *keys, secrets.token_urlsafe(24), *paths)
 
     def spelled(self) -> tuple[str, ...]:
         """Return the texts to look for."""
         keys = (base64.b64encode(key).decode() for key in (self.digest_key, self.updates_key))
-        return (self.bot_token, *keys, self.updates_header)
+        return (self.bot_token, *keys, self.updates_header, self.slack_path, self.discord_token)
 
     def key_of(self, path: str) -> bytes:
         """Return the key by which a webhook's calls are signed."""
@@ -75,6 +81,8 @@ def documents(own: Secrets, endpoint: str) -> dict[str, dict[str, Any]]:
             "headers": {"Authorization": f"Bearer {own.updates_header}"},
             **local,
         },
+        SLACK: {"type": "slack", "url": f"{endpoint}/services/{own.slack_path}", **local},
+        DISCORD: {"type": "discord", "url": f"{endpoint}/api/webhooks/{DISCORD_WEBHOOK}/{own.discord_token}", **local},
     }
 
 
@@ -156,9 +164,12 @@ REDIS = image_update(DIGEST, "redis", "7.2.3", "7.2.4", "Fixes CVE-2023-41056.")
 RAPID_RESET = cve(DIGEST, "CVE-2023-44487", "nginx:1.25.2", "CVSS 7.5. HTTP/2 rapid reset. Mitigated in 1.25.3.")
 NGINX = image_update(UPDATES, "nginx", "1.25.3", "1.25.4", "Fixes CVE-2024-24989 and CVE-2024-24990.")
 PAGED = cve(PAGER, "CVE-2024-3094", "debian:sid", "CVSS 10.0. Backdoor in xz-utils: wake somebody up.")
+TRAEFIK = image_update(SLACK, "traefik", "2.10.6", "2.10.7", "Fixes CVE-2023-47633. @channel <!everyone> & all.")
+CURL = cve(DISCORD, "CVE-2023-38545", "curl:8.3.0", "CVSS 9.8. SOCKS5 heap overflow. @everyone: **update** to 8.4.0.")
 INVALID = {**cve(DIGEST, "CVE-2019-5736", "runc:1.0-rc6", "CVSS 8.6. Container escape."), "kind": "CVE!"}
 
 FIRST_DIGEST = ((XZ, Way.DIRECT), (LOG4SHELL, Way.DIRECT), (HEARTBLEED, Way.QUEUE), (POSTGRES, Way.BUS))
 JOINING = ((REDIS, Way.BUS), (RAPID_RESET, Way.DIRECT))
 DIGESTED = tuple(request for request, _ in (*FIRST_DIGEST, *JOINING))
-EXPECTED = (*ADS_OUT, *DIGESTED, NGINX, PAGED)
+ELSEWHERE = (TRAEFIK, CURL)
+EXPECTED = (*ADS_OUT, *DIGESTED, NGINX, PAGED, *ELSEWHERE)

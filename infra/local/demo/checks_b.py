@@ -34,6 +34,25 @@ def one_digest(evidence: Evidence) -> Iterator[str]:
             yield from differs(request["subject"], found, ("sent", batch))
 
 
+def slack_and_discord_have_one_each(evidence: Evidence) -> Iterator[str]:
+    """Each shows its notification once, after the wait it asked for, and calls nobody by a mention in the text."""
+    for request in cast.ELSEWHERE:
+        channel, last = request["channel"], evidence.history(request).last
+        yield from differs(f"{channel}: attempts", (last["status"], last["attempt_count"]), ("sent", 1))
+        posts = evidence.posts.get(channel, ())
+        yield from differs(f"{channel}: messages", len(posts), 1)
+        yield from (f"{channel}: {request['dedup_key']} is not in it" for post in posts if not _names(post, request))
+    for call in evidence.calls:
+        if call.path.startswith("/services/") and "<!" in call.body:
+            yield "team-slack: a mention of the text would be one"
+        if "/webhooks/" in call.path and call.content.get("allowed_mentions") != {"parse": []}:
+            yield "club-discord: a mention of the text would be one"
+
+
+def _names(post: str, request: cast.Request) -> bool:
+    return request["subject"].split()[0] in post.replace("\\", "")
+
+
 def signatures_verify(evidence: Evidence) -> Iterator[str]:
     """Every call to a webhook is signed by its channel's key, with a fresh time; computed here independently."""
     calls = evidence.webhook_calls()

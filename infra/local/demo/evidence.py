@@ -112,6 +112,7 @@ class Evidence:
     histories: Mapping[Key, History] = field(default_factory=dict)
     calls: Sequence[Call] = ()
     messages: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    posts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what Slack and Discord show, by channel
     up_since: Mapping[str, float] = field(default_factory=dict)
     refused: Sequence[tuple[str, str]] = ()  # bodies and reasons in the dead-letter queue
     logs: Sequence[str] = ()

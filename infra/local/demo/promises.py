@@ -30,6 +30,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise("a failed digest leaves every member retrying, its error kept", checks_b.failed_digest_waits_whole),
         Promise("old and new findings went out in one digest with one batch id", checks_b.one_digest),
         Promise("every webhook call has a valid signature and a fresh time", checks_b.signatures_verify),
+        Promise("Slack and Discord: one message each, nobody mentioned", checks_b.slack_and_discord_have_one_each),
         Promise("dead-lettered after the last attempt, delivered by a redrive", checks_b.dead_letter_then_redriven),
         Promise("channel not configured: waits, no attempt charged", checks_b.not_configured_costs_nothing),
         Promise("invalid queue message: put aside with its reason", checks_b.invalid_is_put_aside),

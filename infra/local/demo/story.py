@@ -42,6 +42,8 @@ def set_up_trouble(endpoint: Endpoint, own: cast.Secrets) -> None:
         tokens={own.bot_token},
     )
     endpoint.telegram = telegram
+    endpoint.slack.limits[own.slack_path] = (1, 1)
+    endpoint.discord.limits[cast.DISCORD_WEBHOOK] = (1, 0.5, "global")
     endpoint.script(cast.DIGEST_PATH, default=Step(status=503, body="down for maintenance"))
     # An endpoint that repeats our credentials in its error page: they must not end in a record or a log.
     endpoint.script(cast.UPDATES_PATH, default=Step(status=503, body=f"no upstream for Bearer {own.updates_header}"))
@@ -77,6 +79,8 @@ def findings_are_reported(stage: Stage) -> None:
     stage.enqueue(cast.INVALID)
     say("   nginx to %s, down too: %s", cast.UPDATES, *stage.ask(cast.NGINX))
     say("   to %s, which nobody has configured: %s", cast.PAGER, *stage.ask(cast.PAGED))
+    for request, way_out in ((cast.TRAEFIK, "Slack, which asks for a second"), (cast.CURL, "Discord, for half of one")):
+        say("   to %s, within the attempt: %s", way_out, *stage.ask(request))
     stage.until("queue and bus have arrived", stored(*(request for request, _ in cast.FIRST_DIGEST)))
     stage.until("Emil has his ad", lambda _: cast.EMIL in stage.endpoint.telegram.messages)
     say("   sweeping by hand instead of waiting for the schedule, here and below")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from infra.local.demo import cast
 from infra.local.demo.evidence import Call, Evidence, History, Key, Metric, State
 from infra.local.demo.stage import Stage, plain
 from infra.local.stack import LOG_GROUPS, LocalStack
@@ -26,6 +27,10 @@ def collect(stage: Stage, problem: str | None) -> Evidence:
         metrics=_metrics_with(stage.stack, sum(history.forgotten for history in found.values())),
         calls=tuple(Call(r.at, r.path, r.headers, r.body) for r in stage.endpoint.requests()),
         messages={chat: tuple(texts) for chat, texts in stage.endpoint.telegram.messages.items()},
+        posts={
+            cast.SLACK: tuple(stage.endpoint.slack.texts(stage.secrets.slack_path)),
+            cast.DISCORD: tuple(stage.endpoint.discord.texts(cast.DISCORD_WEBHOOK)),
+        },
         up_since=dict(stage.up_since),
         refused=tuple(_refused(stage)),
         logs=tuple(line for function in LOG_GROUPS for line in stage.stack.logs(function)),
