@@ -1,4 +1,4 @@
-"""Every arrow, time, lost writes, old readings and concurrent actors, in any order, against the store (issue 2).
+"""Every arrow, time, lost writes, old readings and concurrent actors, in any order, against the store.
 
 What must hold is checked at every attempt and after every step; in the end the weather clears and everything ends.
 """
