@@ -28,6 +28,10 @@ from infra.local.discord import Discord
 from infra.local.slack import Slack
 from infra.local.telegram import Telegram
 
+# Longer than anybody who is tested may wait; a client that was left behind reads on, and keeps what it reads.
+ENDLESS_SECONDS = 5.0
+ENDLESS_BYTES_A_SECOND = 4_000_000
+
 Failure = Literal["", "close", "reset", "reset_unread", "hang", "garbage"]
 
 
@@ -223,9 +227,11 @@ class _Handler(BaseHTTPRequestHandler):
         head, body = step.answer()
         self._write(head, step.drip if step.drip_headers else 0)
         self._write(body, step.drip)
-        while step.endless:
+        end = time.monotonic() + ENDLESS_SECONDS
+        while step.endless and time.monotonic() < end:
             self._write(body or b"x", step.drip)
-        self.close_connection = self.close_connection or step.cut
+            time.sleep(len(body) / ENDLESS_BYTES_A_SECOND)
+        self.close_connection = self.close_connection or step.cut or step.endless
 
     def _write(self, data: bytes, drip: float) -> None:
         for piece in (data[i : i + 1] for i in range(len(data))) if drip else (data,):
