@@ -3,8 +3,6 @@
 from functools import cached_property
 from typing import Any
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from redeliver.core.redaction import cut, storable
@@ -22,6 +20,9 @@ class SqsDeadLetterQueue:
 
     @cached_property
     def _client(self) -> Any:
+        import boto3  # not at the top: it takes longer to load than all of ours, for what hardly ever happens
+        from botocore.config import Config
+
         return boto3.client("sqs", config=Config(connect_timeout=1, read_timeout=5, retries={"total_max_attempts": 4}))
 
     def put(self, body: str, reason: str) -> None:
