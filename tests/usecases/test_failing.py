@@ -253,6 +253,17 @@ def test_an_operator_who_releases_a_channel_lets_it_try() -> None:
     assert world.sweep(1).sent == 2
 
 
+def test_a_probe_that_cannot_be_taken_stops_no_other_channel() -> None:
+    world = down(3)
+    world.states.hold("ops", Hold(at(-1), "failing"), at(-61), failures=5)
+    world.add_channel("other")
+    world.put(record(channel="other", dedup_key="a"))
+    world.rows.broken = True
+    report = world.sweep()
+    assert (report.sent, report.held, len(world.channel.calls)) == (1, 1, 0)
+    assert world.telemetry.warned("channel_not_written")
+
+
 def test_what_cannot_be_written_of_a_channel_stops_no_run() -> None:
     world = down(3)
     world.rows.broken = True

@@ -111,8 +111,15 @@ class Sweep:
         for state in (lane.state for lane in lanes if lane.channel in names):
             if not state.to_be_probed(now):
                 run.courses[state.channel] = Course(state)
-            elif (taken := self.states.probe(state, now)) is not None:
+            elif (taken := self._taken(state, now)) is not None:
                 run.courses[state.channel] = Course(taken, probing=True)
+
+    def _taken(self, state: ChannelState, now: datetime) -> ChannelState | None:
+        try:
+            return self.states.probe(state, now)
+        except Unavailable as error:  # the channel waits for the next run, the others do not
+            self.telemetry.warn("channel_not_written", channel=state.channel, error=str(error))
+            return None
 
     def _ready(self, lanes: Iterable[Lane], now: datetime, run: Run) -> dict[str, Channel]:
         """Return the channels that can be used; those without a document are held before anything is claimed."""
