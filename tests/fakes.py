@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -94,6 +94,20 @@ class FakeChannels:
         if self.down:
             raise Unavailable("SSM: ThrottlingException: too fast")
         return self.known.get(name, NotConfigured(f"{name}: there is no document"))
+
+
+@dataclass
+class FakeRequests:
+    """The way in of notifications: remembers what was asked for."""
+
+    asked: list[Mapping[str, object]] = field(default_factory=list)
+    down: bool = False
+
+    def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
+        """Ask for notifications."""
+        if self.down:
+            raise Unavailable("SQS: EndpointConnectionError: a notification could not be requested")
+        self.asked += requests
 
 
 @dataclass

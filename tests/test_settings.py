@@ -23,7 +23,7 @@ def test_defaults() -> None:
     assert (settings.sweep_max_records, settings.sweep_concurrency) == (500, 32)
     assert settings.not_configured_recheck == timedelta(minutes=15)
     assert settings.channels_table is settings.findings_table is settings.channels_file is None
-    assert settings.dead_letter_queue_url is None
+    assert settings.send_queue_url is settings.dead_letter_queue_url is None
 
 
 def test_everything_given() -> None:
@@ -33,6 +33,7 @@ def test_everything_given() -> None:
             "NOTIFICATIONS_TABLE": " n ",
             "CHANNELS_TABLE": "c",
             "FINDINGS_TABLE": "f",
+            "SEND_QUEUE_URL": "https://s",
             "SEND_DEAD_LETTER_QUEUE_URL": "https://q",
             "CHANNELS_FILE": "channels.json",
             "RETRY_BASE_DELAY_SECONDS": "60",
@@ -54,7 +55,7 @@ def test_everything_given() -> None:
     )
     assert (settings.stage, settings.notifications_table, settings.channels_table) == ("prod", "n", "c")
     assert (settings.findings_table, settings.channels_file) == ("f", "channels.json")
-    assert settings.dead_letter_queue_url == "https://q"
+    assert (settings.send_queue_url, settings.dead_letter_queue_url) == ("https://s", "https://q")
     assert (settings.sweep_max_records, settings.sweep_concurrency) == (50, 8)
 
 

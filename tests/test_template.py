@@ -116,7 +116,7 @@ def test_functions_are_given_what_they_read_and_nothing_else() -> None:
     }  # fmt: skip
     assert set(_variables("SendFunction")) == common | retry | {"SEND_DEAD_LETTER_QUEUE_URL"}
     assert set(_variables("RetrySweeperFunction")) == common | retry | {"SWEEP_MAX_RECORDS", "SWEEP_CONCURRENCY"}
-    assert set(_variables("RetentionFunction")) == common | {"FINDINGS_TABLE"}
+    assert set(_variables("RetentionFunction")) == common | {"FINDINGS_TABLE", "SEND_QUEUE_URL"}
 
 
 def test_the_queue_hides_a_message_longer_than_any_run_takes() -> None:

@@ -13,7 +13,7 @@ from redeliver.retain import Report as Kept
 from redeliver.retain import Retain
 from redeliver.sweep import Report, Sweep
 from tests.builders import NOW, raw
-from tests.fakes import Clock, FakeChannel, FakeChannels, FaultyLedger, RecordingTelemetry, Until
+from tests.fakes import Clock, FakeChannel, FakeChannels, FakeRequests, FaultyLedger, RecordingTelemetry, Until
 from tests.memory import MemoryFindings, MemoryNotifications, MemoryStates
 from tests.stores import Store
 
@@ -31,6 +31,7 @@ class World:
     clock: Clock = field(default_factory=Clock)
     telemetry: RecordingTelemetry = field(default_factory=RecordingTelemetry)
     channels: FakeChannels = field(default_factory=FakeChannels)
+    requests: FakeRequests = field(default_factory=FakeRequests)
     pauses: list[float] = field(default_factory=list)
     memory: MemoryNotifications = field(init=False)
     known: MemoryFindings = field(default_factory=MemoryFindings)
@@ -117,6 +118,7 @@ class World:
             ledger=self.ledger,
             findings=self.findings,
             records=self.records,
+            requests=self.requests,
             telemetry=self.telemetry,
             clock=self.clock,
             retention=self.policy.retention,

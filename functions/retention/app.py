@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from redeliver import settings, wiring
+from redeliver.queue import SqsRequests
 from redeliver.retain import Report, Retain
 from redeliver.store.connection import connect
 from redeliver.store.findings import DynamoFindingRecords, DynamoFindings
@@ -36,6 +37,7 @@ def wired() -> Retention:
         ledger=DynamoNotifications(notifications),
         findings=DynamoFindings(findings),
         records=DynamoFindingRecords(notifications, findings),
+        requests=SqsRequests(wiring.required(environment.send_queue_url, "SEND_QUEUE_URL")),
         telemetry=telemetry,
         clock=wiring.now,
         retention=environment.policy.retention,

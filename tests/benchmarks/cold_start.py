@@ -24,6 +24,7 @@ ENVIRONMENT = {
     "NOTIFICATIONS_TABLE": "notifications",
     "CHANNELS_TABLE": "channels",
     "FINDINGS_TABLE": "findings",
+    "SEND_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/1/s",
     "SEND_DEAD_LETTER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/1/q",
     "POWERTOOLS_SERVICE_NAME": "redeliver-dev",
     "POWERTOOLS_METRICS_NAMESPACE": "redeliver",

@@ -40,9 +40,14 @@ def event(endpoint: Endpoint) -> dict[str, Any]:
     return found
 
 
+def delivered(key: str) -> Delivered:
+    """Return that an alert was triggered, which the same key resolves."""
+    return Delivered(resolve_with=json.dumps({"event_action": "resolve", "dedup_key": key}, separators=(",", ":")))
+
+
 def test_an_event(endpoint: Endpoint, transport: Transport) -> None:
     dispatch = single(finding_id="f-1", payload='{"severity":"critical"}')
-    assert pagerduty(endpoint, transport).deliver(dispatch) == Delivered()
+    assert pagerduty(endpoint, transport).deliver(dispatch) == delivered("CVE-2021-44228")
     assert event(endpoint) == {
         "routing_key": ROUTING_KEY,
         "event_action": "trigger",
@@ -86,7 +91,8 @@ def test_a_severity(word: str, severity: str, endpoint: Endpoint, transport: Tra
 @pytest.mark.parametrize("action", ["resolve", "Acknowledge"])
 def test_what_follows_a_trigger_names_its_key(action: str, endpoint: Endpoint, transport: Transport) -> None:
     payload = json.dumps({"event_action": action, "dedup_key": "CVE-2021-44228"})
-    pagerduty(endpoint, transport).deliver(single(dedup_key="CVE-2021-44228:resolved", payload=payload))
+    outcome = pagerduty(endpoint, transport).deliver(single(dedup_key="CVE-2021-44228:resolved", payload=payload))
+    assert outcome == Delivered()  # which nothing has to follow
     assert event(endpoint) == {
         "routing_key": ROUTING_KEY,
         "event_action": action.lower(),
@@ -109,8 +115,10 @@ def test_a_long_dedup_key_is_hashed(
     where: str, key: str, whole: bool, endpoint: Endpoint, transport: Transport
 ) -> None:
     named = {"dedup_key": key} if where == "own" else {"payload": json.dumps({"dedup_key": key})}
-    pagerduty(endpoint, transport).deliver(single(**named))
-    assert event(endpoint)["dedup_key"] == (key if whole else hashlib.sha256(key.encode()).hexdigest())
+    outcome = pagerduty(endpoint, transport).deliver(single(**named))
+    sent_key = key if whole else hashlib.sha256(key.encode()).hexdigest()
+    assert event(endpoint)["dedup_key"] == sent_key
+    assert outcome == delivered(sent_key)
 
 
 def test_a_digest_is_one_alert(endpoint: Endpoint, transport: Transport) -> None:
@@ -120,7 +128,8 @@ def test_a_digest_is_one_alert(endpoint: Endpoint, transport: Transport) -> None
         record(subject="Old", body="", dedup_key="c", payload='{"severity":"critical","event_action":"resolve"}'),
     )
     dispatch = Dispatch(members, digest=True)
-    pagerduty(endpoint, transport).deliver(dispatch)
+    # One alert about many findings: none of them resolves it.
+    assert pagerduty(endpoint, transport).deliver(dispatch) == Delivered()
     found = event(endpoint)
     assert (found["event_action"], found["dedup_key"]) == ("trigger", dispatch.batch_id)
     assert found["payload"] == {
@@ -159,7 +168,7 @@ def test_the_largest_event_fits(endpoint: Endpoint, transport: Transport) -> Non
     )
     for dispatch in (Dispatch((hostile,)), Dispatch((hostile,), digest=True)):
         endpoint.received.clear()
-        assert pagerduty(endpoint, transport).deliver(dispatch) == Delivered()
+        assert isinstance(pagerduty(endpoint, transport).deliver(dispatch), Delivered)
         assert PAGERDUTY.fits(endpoint.requests()[0])
 
 
@@ -188,3 +197,12 @@ def test_a_refused_key_is_never_told(endpoint: Endpoint, transport: Transport) -
 def test_a_key_of_another_api_is_refused(key: str) -> None:
     with pytest.raises(InvalidDocument, match="routing_key must be"):
         read_document({"type": "pagerduty", "routing_key": key}, TYPES)
+
+
+def test_what_resolves_an_alert_is_understood(endpoint: Endpoint, transport: Transport) -> None:
+    channel = pagerduty(endpoint, transport)
+    outcome = channel.deliver(single(payload='{"dedup_key": "schlüssel"}'))
+    assert isinstance(outcome, Delivered)
+    endpoint.received.clear()
+    channel.deliver(single(dedup_key="later", body="", payload=outcome.resolve_with))
+    assert event(endpoint) == {"routing_key": ROUTING_KEY, "event_action": "resolve", "dedup_key": "schlüssel"}

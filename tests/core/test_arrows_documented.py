@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from redeliver.core.lifecycle import ARROWS
+from redeliver.core.arrows import ARROWS
 from redeliver.core.notification import Status
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "state_machine.md"

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redeliver.core import lifecycle
+from redeliver.core.arrows import ARROWS
 from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import FINAL, OPEN, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
@@ -326,7 +327,7 @@ def test_settle_is_total_and_its_records_make_sense(
 
 
 def test_the_arrows_say_where_the_functions_lead() -> None:
-    arrows = {arrow.name: arrow for arrow in lifecycle.ARROWS}
+    arrows = {arrow.name: arrow for arrow in ARROWS}
     outcomes: list[Outcome] = [Delivered(), Retry("r", "e"), Reject("r", "e")]
     for status, outcome, count in product(OPEN, outcomes, (1, 5)):
         assert settle(outcome, status=status, attempt_count=count).status in arrows["settle"].after

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from infra.local.endpoint import Endpoint, Received
@@ -128,9 +129,25 @@ def configure(scene: Scene, **document: object) -> None:
     scene.stack.client("ssm").put_parameter(
         Name=f"/redeliver/local/channels/{scene.channel}",
         Type="SecureString",
-        Value=json.dumps(usual | document),
+        Value=json.dumps({name: value for name, value in (usual | document).items() if value is not None}),
         Overwrite=True,
     )
+
+
+def news(scene: Scene, finding: str, status: str, changed_at: datetime | None = None) -> None:
+    """Tell the bus that a finding changed."""
+    detail = {
+        "finding_id": finding,
+        "status": status,
+        "changed_at": (changed_at or datetime.now(UTC) + timedelta(seconds=1)).isoformat(),
+    }
+    entry = {
+        "Source": "guard",
+        "DetailType": "Finding Status Changed",
+        "Detail": json.dumps(detail),
+        "EventBusName": scene.stack.outputs["NotificationBus"],
+    }
+    assert scene.stack.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
 
 
 def until(look: Callable[[], Seen], seconds: float = 20) -> Seen:

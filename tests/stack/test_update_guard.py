@@ -1,33 +1,16 @@
 """What system B asks for (SPEC 11), over the deployed functions with their roles enforced."""
 
-import json
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from infra.local.endpoint import Step
-from tests.stack.scene import Scene, configure, until
+from tests.stack.scene import Scene, configure, news, until
 
 DOWN = Step(status=503)
 IN_REQUEST = 3  # calls that one attempt makes while the endpoint says 503
 LONG_AGO = str(int(time.time()) - 100 * 86400)
-
-
-def news(scene: Scene, finding: str, status: str, changed_at: datetime | None = None) -> None:
-    """Tell the bus that a finding changed."""
-    detail = {
-        "finding_id": finding,
-        "status": status,
-        "changed_at": (changed_at or datetime.now(UTC) + timedelta(seconds=1)).isoformat(),
-    }
-    entry = {
-        "Source": "guard",
-        "DetailType": "Finding Status Changed",
-        "Detail": json.dumps(detail),
-        "EventBusName": scene.stack.outputs["NotificationBus"],
-    }
-    assert scene.stack.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
 
 
 @pytest.fixture

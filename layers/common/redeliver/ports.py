@@ -186,6 +186,13 @@ class FindingRecords(Protocol):
         """Take the expiry off a record, if it still has one."""
 
 
+class Requests(Protocol):
+    """The way in of notifications."""
+
+    def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
+        """Ask for notifications; raises Unavailable if not all of them could be."""
+
+
 class Deadline(Protocol):
     """The end of the invocation."""
 

@@ -1,5 +1,7 @@
-"""The dead-letter queue of `send`: port DeadLetterQueue."""
+"""The queues of `send`, as ports DeadLetterQueue and Requests."""
 
+import json
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +13,10 @@ from redeliver.ports import Unavailable
 _LONGEST_REASON = 1024
 
 
-class SqsDeadLetterQueue:
-    """A queue in SQS; its client is made when the first message is refused, which most containers never see."""
+class _Queue:
+    """A queue in SQS; its client is made when something is put into it, which in most containers never happens."""
 
     def __init__(self, url: str) -> None:
-        """Use the queue of this address."""
         self._url = url
 
     @cached_property
@@ -25,10 +26,28 @@ class SqsDeadLetterQueue:
 
         return boto3.client("sqs", config=Config(connect_timeout=1, read_timeout=5, retries={"total_max_attempts": 4}))
 
+    def _send(self, body: str, failure: str, **attributes: object) -> None:
+        try:
+            self._client.send_message(QueueUrl=self._url, MessageBody=body, MessageAttributes=attributes)
+        except ClientError as error:
+            raise Unavailable(f"SQS: {error.response.get('Error', {}).get('Code')}: {failure}") from error
+        except BotoCoreError as error:
+            raise Unavailable(f"SQS: {type(error).__name__}: {failure}") from error
+
+
+class SqsDeadLetterQueue(_Queue):
+    """Where messages go that no retry can make valid."""
+
     def put(self, body: str, reason: str) -> None:
         """Keep a message with the reason why it was refused, as attribute `reason`."""
         attribute = {"DataType": "String", "StringValue": cut(storable(reason), _LONGEST_REASON)}
-        try:
-            self._client.send_message(QueueUrl=self._url, MessageBody=body, MessageAttributes={"reason": attribute})
-        except (BotoCoreError, ClientError) as error:
-            raise Unavailable(f"SQS: {type(error).__name__}: the refused message could not be put aside") from error
+        self._send(body, "the refused message could not be put aside", reason=attribute)
+
+
+class SqsRequests(_Queue):
+    """The queue that `send` takes notifications from."""
+
+    def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
+        """Ask for notifications, one message each; raises Unavailable if not all of them could be."""
+        for request in requests:
+            self._send(json.dumps(request, ensure_ascii=False), "a notification could not be requested")

@@ -1,7 +1,7 @@
 """Forget what may be forgotten, and keep what a finding still needs (SPEC 7)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,7 +10,7 @@ from redeliver.core import moments, retention
 from redeliver.core.finding import Finding, FindingStatus
 from redeliver.core.notification import FINAL, Notification, Unreadable
 from redeliver.core.request import identifier
-from redeliver.ports import Deadline, FindingRecords, Findings, Ledger, Telemetry
+from redeliver.ports import Deadline, FindingRecords, Findings, Ledger, Requests, Telemetry
 
 INDEX_LAG = timedelta(minutes=10)  # how long a new record may take to show in an index, generously
 _TIME_FOR_ONE = timedelta(seconds=10)
@@ -51,6 +51,7 @@ class Retain:
     ledger: Ledger
     findings: Findings
     records: FindingRecords
+    requests: Requests
     telemetry: Telemetry
     clock: Callable[[], datetime]
     retention: timedelta
@@ -99,6 +100,7 @@ class Retain:
             wrong = [record for record in good if not retention.in_order(record, finding)]
             stamp = [r for r in wrong if retention.may_be_forgotten(r, finding)]
             release = [r for r in wrong if r.expires_at is not None]
+            self._tell(finding, stamp)  # before they count as in order: a run that dies here does it again
             stamped = self.records.stamp(finding, [(r, retention.stamped(r, now, self.retention)) for r in stamp])
             released = sum(self.records.release(r, retention.released(r, now)) for r in release)
             report.stamped += stamped
@@ -107,6 +109,13 @@ class Retain:
             open_ones = sum(record.status not in FINAL for record in good)
             all_in_order &= stamped == len(stamp) and released == len(release) and not open_ones
         return all_in_order
+
+    def _tell(self, finding: Finding, records: Sequence[Notification]) -> None:
+        """Ask for the notifications that tell endpoints that it is over: as any other they are stored and retried."""
+        requests = [request for record in records if (request := retention.resolution(record, finding)) is not None]
+        if requests:
+            self.requests.ask(requests)
+            self.telemetry.log("resolutions_requested", finding_id=finding.finding_id, number=len(requests))
 
     def _finished(self, report: Report, **about: object) -> Report:
         self.telemetry.log("retention_finished", **report.as_json(), **about)

@@ -15,7 +15,7 @@ from redeliver.channels.severity import Severity, severity_of
 from redeliver.channels.text import by_kind, cut, heading, utf8, utf16
 from redeliver.channels.transport import Answer, Post
 from redeliver.core.notification import Dispatch, Notification, message_id
-from redeliver.core.outcome import Outcome
+from redeliver.core.outcome import Delivered, Outcome
 
 # https://developer.pagerduty.com/docs/events-api-v2/overview/#size-limits
 LARGEST_EVENT = 512_000  # bytes of JSON
@@ -97,7 +97,10 @@ class PagerDuty:
         event = self._digest(dispatch) if dispatch.digest else self._single(dispatch.members[0])
         body = _json({"routing_key": self._routing_key, **event})
         headers = {"Content-Type": "application/json"}
-        return ANSWERS.send(attempt, Post(self._url, body, headers, self._allow_private, repeatable=True))
+        outcome = ANSWERS.send(attempt, Post(self._url, body, headers, self._allow_private, repeatable=True))
+        if isinstance(outcome, Delivered) and event["event_action"] == TRIGGER and not dispatch.digest:
+            return Delivered(resolve_with=_json({"event_action": RESOLVE, "dedup_key": event["dedup_key"]}).decode())
+        return outcome
 
     def _single(self, record: Notification) -> Mapping[str, Any]:
         action, key = _action(record), _dedup_key(record)

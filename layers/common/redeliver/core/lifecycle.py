@@ -19,28 +19,7 @@ from redeliver.core.notification import (
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
 from redeliver.core.request import Request
 
-
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """One arrow: the states it leaves (none: there is no record) and the states it may lead to."""
-
-    name: str
-    before: frozenset[Status]
-    after: frozenset[Status]
-
-
 _DIED = "the last attempt ended without writing what it came to: out of memory, out of time, or killed"
-_NONE: frozenset[Status] = frozenset()
-ARROWS = (
-    Arrow("accept", _NONE, frozenset({Status.PENDING, Status.SUPPRESSED, Status.DEAD_LETTERED})),
-    Arrow("claim", OPEN, OPEN),
-    Arrow("settle", OPEN, frozenset({Status.SENT, Status.RETRYING, Status.DEAD_LETTERED})),
-    Arrow("give up", OPEN, frozenset({Status.DEAD_LETTERED})),
-    Arrow("stale", OPEN, frozenset({Status.DEAD_LETTERED})),
-    Arrow("park", frozenset(Status), frozenset({Status.DEAD_LETTERED})),  # the store's: there is no record to decide on
-    Arrow("redrive", frozenset({Status.DEAD_LETTERED}), frozenset({Status.PENDING})),
-    Arrow("cancel", OPEN, frozenset({Status.SUPPRESSED})),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +139,13 @@ def settle(
 ) -> Notification:
     """Return a claimed record with what its attempt came to; `chance` in [0, 1) is for the jitter."""
     match outcome:
-        case Delivered():
-            sent = {"last_error": None, "dispatch_batch_id": batch_id, "sent_at": moments.floor(now)}
+        case Delivered(resolve_with=undo):
+            sent = {
+                "last_error": None,
+                "dispatch_batch_id": batch_id,
+                "resolve_with": undo,
+                "sent_at": moments.floor(now),
+            }
             return _final(record, Status.SENT, now, policy, reason=None, **sent)
         case Retry(reason=reason):
             return _retry(_failed(record, outcome), outcome, reason, now, policy, chance)

@@ -39,7 +39,8 @@ class Key:
 class Notification:
     """One thing to tell one channel, as the table holds it (SPEC 2).
 
-    Times are aware UTC datetimes of whole seconds. `payload` is JSON text.
+    Times are aware UTC datetimes of whole seconds. `payload` is JSON text; so is `resolve_with`, the payload of the
+    notification that follows when the finding is resolved.
     """
 
     channel: str
@@ -62,6 +63,7 @@ class Notification:
     last_reason: str | None = None
     maybe_delivered: bool = False
     dispatch_batch_id: str | None = None
+    resolve_with: str | None = None
     deliver_by: datetime | None = None
     sent_at: datetime | None = None
     dead_lettered_at: datetime | None = None

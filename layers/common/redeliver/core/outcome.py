@@ -16,7 +16,12 @@ _SECONDS = re.compile(r"\s*\d+(\.\d*)?\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The endpoint took it."""
+    """The endpoint took it.
+
+    `resolve_with` is JSON: the payload of the notification that tells the endpoint that it is over, if there is such.
+    """
+
+    resolve_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

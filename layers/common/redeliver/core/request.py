@@ -13,6 +13,7 @@ from redeliver.core import moments
 MOST_NOTIFICATIONS = 100  # in one call
 _CHANNEL = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 _KIND = re.compile(r"[a-z0-9_.-]{1,64}", re.ASCII)
+LONGEST_IDENTIFIER = 1024  # bytes of UTF-8: DynamoDB's bound of a range key
 _KILOBYTE = 1024
 
 
@@ -98,9 +99,9 @@ channel_name = _matching(_CHANNEL, "A-Z a-z 0-9 _ . -")
 def identifier(value: object) -> str:
     """Return a dedup key or a finding id in NFC, 1 to 1024 bytes; raises ValueError saying what is allowed.
 
-    NFC: the same text typed on two systems is the same key. DynamoDB allows 1024 bytes in a range key.
+    NFC: the same text typed on two systems is the same key.
     """
-    return _text(unicodedata.normalize("NFC", _string(value)), _KILOBYTE, least=1)
+    return _text(unicodedata.normalize("NFC", _string(value)), LONGEST_IDENTIFIER, least=1)
 
 
 def _recipient(value: object) -> str:

@@ -74,6 +74,7 @@ CODECS: dict[str, _Codec] = {
     "last_reason": _string(False),
     "maybe_delivered": ("BOOL", _flag, bool, False),
     "dispatch_batch_id": _string(False),
+    "resolve_with": ("S", _json, str, False),
     "deliver_by": _time(False),
     "requested_at": _time(True),
     "created_at": _time(True),

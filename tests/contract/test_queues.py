@@ -1,0 +1,84 @@
+"""What the queues of `send` promise: ports Requests and DeadLetterQueue, over the fake and SQS (moto)."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from redeliver.ports import Requests, Unavailable
+from redeliver.queue import SqsDeadLetterQueue, SqsRequests
+from tests.fakes import FakeRequests
+
+NOWHERE = "https://sqs.eu-central-1.amazonaws.com/123456789012/nowhere"
+
+
+@dataclass
+class Way:
+    """A way in, what came in by it, and the same when it does not work."""
+
+    requests: Requests
+    asked: Callable[[], list[Mapping[str, object]]]
+    broken: Requests
+
+
+@pytest.fixture
+def queue() -> Iterator[tuple[Any, str]]:
+    with mock_aws():
+        client = boto3.client("sqs")
+        yield client, client.create_queue(QueueName="requests")["QueueUrl"]
+
+
+@pytest.fixture(params=["fake", "sqs"])
+def way(request: pytest.FixtureRequest) -> Way:
+    if request.param == "fake":
+        fake = FakeRequests()
+        return Way(fake, lambda: fake.asked, FakeRequests(down=True))
+    client, url = request.getfixturevalue("queue")
+    return Way(
+        SqsRequests(url), lambda: [json.loads(each["Body"]) for each in taken(client, url)], SqsRequests(NOWHERE)
+    )
+
+
+def taken(client: Any, url: str) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    while found := client.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], WaitTimeSeconds=0
+    ).get("Messages"):
+        messages += found
+    return messages
+
+
+@pytest.mark.parametrize("number", [0, 1, 10, 11, 25])
+def test_all_that_is_asked_for_comes_in(way: Way, number: int) -> None:
+    wanted = [{"dedup_key": f"k{each:02}", "subject": "schön €"} for each in range(number)]
+    way.requests.ask(wanted)
+    assert sorted(way.asked(), key=lambda one: str(one["dedup_key"])) == wanted
+
+
+def test_a_way_that_does_not_work_says_so(way: Way) -> None:
+    with pytest.raises(Unavailable, match="SQS: "):
+        way.broken.ask([{"dedup_key": "k"}])
+
+
+def test_one_that_is_refused_is_said(queue: tuple[Any, str]) -> None:
+    with pytest.raises(Unavailable, match=r"SQS: \w+: a notification could not be requested"):
+        SqsRequests(queue[1]).ask([{"dedup_key": "k"}, {"body": "x" * 2_000_000}])
+
+
+def test_a_refused_message_keeps_its_reason(queue: tuple[Any, str]) -> None:
+    client, url = queue
+    SqsDeadLetterQueue(url).put("{not json", "kind: is\x00 required" + "x" * 2000)
+    (message,) = taken(client, url)
+    assert message["Body"] == "{not json"
+    reason = message["MessageAttributes"]["reason"]["StringValue"]
+    assert reason.startswith("kind: is")
+    assert len(reason) <= 1024
+
+
+def test_a_refused_message_that_cannot_be_kept_is_said() -> None:
+    with mock_aws(), pytest.raises(Unavailable, match="could not be put aside"):
+        SqsDeadLetterQueue(NOWHERE).put("{}", "why")
