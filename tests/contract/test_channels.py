@@ -122,7 +122,7 @@ def test_every_row_of_a_table_is_tried(type_: str) -> None:
 
 def test_a_delivery(described: Described, make: Made, endpoint: Endpoint) -> None:
     scripted(endpoint, described, described.success)
-    assert attempt(described, make()) == Delivered()
+    assert isinstance(attempt(described, make()), Delivered)
     (request,) = endpoint.requests()
     if described.http:
         assert request.headers["User-Agent"].startswith("redeliver/")
@@ -163,13 +163,13 @@ def test_an_interim_status_is_no_answer(described: Described, make: Made, endpoi
         assert isinstance(outcome, Retry)
         assert outcome.maybe_delivered
         scripted(endpoint, described, described.success)
-        assert attempt(described, channel) == Delivered()  # nothing of the old answer is taken for the new one
+        assert isinstance(attempt(described, channel), Delivered)  # nothing of the old answer is taken for the new one
 
 
 def says_nothing(described: Described, status: int, outcome: Outcome) -> None:
     """Check what comes of an answer whose body cannot be read."""
     if 200 <= status <= 299 and not described.body_decides:
-        assert outcome == Delivered(), status
+        assert isinstance(outcome, Delivered), status
         return
     assert isinstance(outcome, Retry if status <= 299 else Retry | Reject | Gone), status
     assert not isinstance(outcome, Delivered)
@@ -273,7 +273,7 @@ def test_a_time_out_or_an_unavailable_endpoint_is_tried_again_within_the_attempt
     described: Described, make: Made, endpoint: Endpoint
 ) -> None:
     scripted(endpoint, described, Step(503), Step(408), described.success)
-    assert attempt(described, make(budget=BUDGET + 2 * described.least_pause)) == Delivered()
+    assert isinstance(attempt(described, make(budget=BUDGET + 2 * described.least_pause)), Delivered)
     assert len(endpoint.requests()) == 3
 
 
@@ -336,7 +336,7 @@ def test_no_notification_is_too_long(described: Described, make: Made, endpoint:
     assert channel.weigh(huge) <= channel.capacity
     for dispatch in (Dispatch((huge,)), Dispatch((huge,), digest=True)):
         scripted(endpoint, described, default=described.success)
-        assert channel.deliver(dispatch) == Delivered()
+        assert isinstance(channel.deliver(dispatch), Delivered)
         assert all(map(described.fits, endpoint.requests()))
 
 
@@ -349,7 +349,7 @@ def test_many_threads_share_one_channel(described: Described, make: Made, endpoi
         thread.start()
     for thread in threads:
         thread.join()
-    assert outcomes == [Delivered()] * 64
+    assert [type(outcome) for outcome in outcomes] == [Delivered] * 64
     assert len(endpoint.requests()) == 64
 
 
@@ -357,4 +357,4 @@ def test_hostile_text_is_delivered(described: Described, make: Made, endpoint: E
     scripted(endpoint, described, default=described.success)
     channel = make()
     for subject in ("\ud800", "\u202egnp", "@everyone <!channel> &amp;", "a\r\nBcc: x@example.com", "=?utf-8?q?x?="):
-        assert attempt(described, channel, single(subject=subject, body=subject)) == Delivered()
+        assert isinstance(attempt(described, channel, single(subject=subject, body=subject)), Delivered)
