@@ -47,6 +47,7 @@ class FakeChannel:
 
     mode: Mode = Mode.IMMEDIATE
     digest_seconds: int = 0
+    max_age: timedelta | None = None
     capacity: int = 1000
     script: deque[Outcome] = field(default_factory=deque)
     respond: Respond = lambda dispatch: Delivered()

@@ -8,7 +8,7 @@ import pytest
 
 from infra.reference import GUIDE, SCHEMA, guide, marked, schema, schema_text
 from redeliver.channels import TYPES
-from redeliver.channels.document import InvalidDocument, read_document
+from redeliver.channels.document import COMMON, InvalidDocument, read_document
 from tests.contract.channel_cases import all_described
 
 RENEW = "run `python -m infra.reference`"
@@ -23,7 +23,7 @@ NEVER: tuple[Any, ...] = ({"a": {}}, [[]], 1.5, "\x00")
 SPOILED = {
     f"{name}: {field} = {value!r}": {**document, field: value}
     for name, document in VALID.items()
-    for field in (*TYPES[document["type"]].fields, "mode", "digest_seconds", "enabled", "allow_private_network")
+    for field in (*TYPES[document["type"]].fields, *COMMON)
     for value in NEVER
 }
 MISSING = {

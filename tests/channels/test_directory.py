@@ -31,7 +31,7 @@ def test_a_document_is_read_anew_after_five_minutes(transport: Transport) -> Non
     channels = directory(source, transport)
     first = channels.look_up("ops", NOW)
     assert not isinstance(first, NotConfigured)
-    assert (first.mode, first.digest_seconds) == (Mode.IMMEDIATE, 0)
+    assert (first.mode, first.digest_seconds, first.max_age) == (Mode.IMMEDIATE, 0, None)
     assert first.weigh(record()) <= first.capacity
     assert channels.look_up("ops", NOW + FRESH - SECOND) is first
     assert source.asked == 1

@@ -56,6 +56,8 @@ def test_blank_is_missing(document: dict[str, Any], field: str, blank: str | Non
         (TELEGRAM, "digest_seconds", -1, "from 0 to 86400"),
         (TELEGRAM, "digest_seconds", 86_401, "from 0 to 86400"),
         (TELEGRAM, "digest_seconds", "60", "from 0 to 86400"),
+        (TELEGRAM, "max_age", -1, "from 0 to 31622400"),
+        (TELEGRAM, "max_age", 31_622_401, "from 0 to 31622400"),
         (TELEGRAM, "digest_seconds", True, "from 0 to 86400"),
         (TELEGRAM, "digest_seconds", 1.5, "from 0 to 86400"),
         (TELEGRAM, "enabled", "yes", "true or false"),

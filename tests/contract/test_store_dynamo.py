@@ -46,6 +46,7 @@ BAD: dict[str, dict[str, object]] = {
     "no status": {"status": None},
     "no time of creation": {"created_at": None},
     "status of a later version": {"status": {"S": "snoozed"}},
+    "sent, and due all the same": {"status": {"S": "sent"}},
     "status as number": {"status": {"N": "1"}},
     "fractional count": {"attempt_count": {"N": "1.5"}},
     "negative count": {"attempt_count": {"N": "-1"}},

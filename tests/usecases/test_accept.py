@@ -338,3 +338,12 @@ def test_overtaken_for_ever_gives_up_and_says_so() -> None:
     world.ledger.on_write = overtake
     with pytest.raises(Unavailable, match="others kept writing"):
         world.send(finding_id="F")
+
+
+def test_what_no_time_is_left_to_store_goes_back_unstored() -> None:
+    world = World()
+    assert world.send(dedup_key="a", left=timedelta(seconds=2)).result == "accepted"
+    with pytest.raises(Unavailable, match="no time was left to store it"):
+        world.send(dedup_key="b", left=timedelta(seconds=1.9))
+    assert not world.has("b")
+    assert world.send(dedup_key="B", kind="NO", left=timedelta(seconds=1)).result == "invalid"  # whenever it comes

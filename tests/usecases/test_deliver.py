@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from redeliver.core.notification import Dispatch, Notification, Status
+from redeliver.core.notification import INTERRUPTED, Dispatch, Notification, Status
 from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
+from redeliver.deliver import End
 from redeliver.ports import Mode
 from tests.builders import NOW, at, record
 from tests.fakes import LOST, REFUSED, FakeChannel
@@ -34,15 +35,49 @@ def test_a_settle_that_cannot_be_written_leaves_the_outcome_unknown() -> None:
     answer = world.send()
     assert (answer.result, answer.status, answer.attempt_count) == ("accepted", "pending", 1)
     assert world.telemetry.warned("settle_not_written")
+    assert world.telemetry.counted("conflicts", channel="ops") == 0  # nobody else has the record
     assert world.telemetry.counted("sent", channel="ops", kind="price_drop") == 0
     world.ledger.plan.clear()
     assert timedelta(seconds=57) < world.clock.now - NOW <= timedelta(seconds=60)
     assert world.sweep().looked_at == 0
+    assert world.telemetry.counted("maybe_delivered", channel="ops") == 0
     world.clock.now = at(64.9)
     assert world.sweep().sent == 0
     assert len(world.channel.calls) == 1
     assert world.sweep(0.1).sent == 1
     assert (world.get().maybe_delivered, world.get().attempt_count) == (True, 2)
+    assert world.telemetry.counted("maybe_delivered", channel="ops") == 1
+
+
+def test_a_write_is_repeated_with_full_jitter_and_growing_pauses() -> None:
+    world = World()
+    world.ledger.will(None, *[REFUSED] * 9)
+    assert world.send().result == "sent"
+    assert world.pauses == [chance * 0.5 for chance in (0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0, 3.0, 3.0)]
+
+
+def test_a_sweep_that_cannot_settle_counts_no_conflict() -> None:
+    world = World()
+    world.put(record())
+    world.ledger.will(None, *[REFUSED] * 10_000)
+    report = world.sweep()
+    assert (report.sent, report.conflicts, report.failed_items) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("outcome", [Retry("timeout", "x", maybe_delivered=True), Retry("http_500", "x")], ids=str)
+def test_an_answer_that_never_came_is_counted(outcome: Retry) -> None:
+    world = World()
+    world.channel.will(outcome)
+    world.send()
+    assert world.telemetry.counted("maybe_delivered", channel="ops") == int(outcome.maybe_delivered)
+
+
+def test_the_last_claim_that_died_is_counted_too() -> None:
+    world = World()
+    world.put(record(attempt_count=5, claimed_until=NOW))
+    assert world.sweep(1).dead_lettered == 1
+    assert world.get().last_reason == INTERRUPTED
+    assert world.telemetry.counted("maybe_delivered", channel="ops") == 1
 
 
 def test_a_claim_that_was_lost_to_another_is_not_settled() -> None:
@@ -115,7 +150,7 @@ def guilty(*names: str) -> FakeChannel:
 def attempt(world: World, channel: FakeChannel, dispatch: Dispatch, left: float = 60) -> dict[str, Notification]:
     world.put(*dispatch.members)
     settled = world.deliver().attempt(channel, dispatch, world.deadline(timedelta(seconds=left)))
-    assert all(one.written for one in settled)
+    assert all(one.end is End.WRITTEN for one in settled)
     return {one.record.dedup_key: world.get(one.record.dedup_key) for one in settled}
 
 
@@ -170,4 +205,4 @@ def test_one_member_that_cannot_be_settled_does_not_undo_the_others() -> None:
     dispatch = digest("a", "b")
     world.put(dispatch.members[1])
     settled = world.deliver().attempt(FakeChannel(), dispatch, world.deadline())
-    assert [(one.record.dedup_key, one.written) for one in settled] == [("a", False), ("b", True)]
+    assert [(one.record.dedup_key, one.end) for one in settled] == [("a", End.LOST), ("b", End.WRITTEN)]

@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
 
     def claim_and_send(self, record: Notification) -> None:
         deadline = self.world.deadline(INVOCATION)
-        claimed = self.world.deliver().claim(record, deadline)
+        claimed = self.world.deliver().claim(self.world.channel, record, deadline)
         if claimed is not None and claimed.status in OPEN:
             self.attempted(claimed)
             self.slow.append((claimed, deadline))

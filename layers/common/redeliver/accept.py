@@ -8,7 +8,7 @@ from redeliver.core import lifecycle, moments
 from redeliver.core.hold import GONE, GONE_FOR, WAIT, Hold
 from redeliver.core.notification import OPEN, Dispatch, Key, Notification, Status, Unreadable
 from redeliver.core.request import InvalidRequest, Request, parse
-from redeliver.deliver import Deliver, Settled, claim_until, described, longest_wait, target_is_gone
+from redeliver.deliver import WRITE_MARGIN, Deliver, End, Settled, claim_until, described, longest_wait, target_is_gone
 from redeliver.ports import (
     Channel,
     Channels,
@@ -73,6 +73,8 @@ class Accept:
         except InvalidRequest as error:
             return self._invalid(raw, error)
         now = self.clock()
+        if deadline.left() < WRITE_MARGIN:  # better not begun than not known
+            raise Unavailable(f"{request.channel} {request.dedup_key!r}: no time was left to store it; ask again")
         route = self._look_up(request.channel, now)
         record = self._record(request, route, now, deadline)
         for _ in range(_TRIES):
@@ -99,11 +101,11 @@ class Accept:
         return Route(why_not=found.why) if isinstance(found, NotConfigured) else Route(channel=found)
 
     def _record(self, request: Request, route: Route, now: datetime, deadline: Deadline) -> Notification:
-        policy = self.deliver.policy
         state = self._state(request.channel, now)
         held = state.held(now) or state.to_be_probed(now)
         if route.channel is None:
-            return lifecycle.accept(request, now, policy, due=now)
+            return lifecycle.accept(request, now, self.deliver.policy, due=now)
+        policy = self.deliver.policy_of(route.channel)
         if route.channel.mode is Mode.DIGEST:
             return lifecycle.accept(request, now, policy, due=window_end(now, route.channel.digest_seconds))
         if held or not self.deliver.room(deadline):
@@ -159,7 +161,9 @@ class Accept:
     def _attempt(self, record: Notification, channel: Channel, deadline: Deadline) -> Answer:
         (settled,) = self.deliver.attempt(channel, Dispatch((record,)), deadline)
         self._hold(settled)
-        if not settled.written:  # whatever it came to, the record says pending until a sweep looks at it again
+        if (
+            settled.end is not End.WRITTEN
+        ):  # whatever it came to, the record says pending until a sweep looks at it again
             return _answer("accepted", record)
         return _answer(settled.record.status.value, settled.record)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum
 from functools import partial
 
 from redeliver.core import digest, lifecycle
@@ -16,7 +17,18 @@ ATTEMPT_BUDGET = timedelta(seconds=10)
 WRITE_MARGIN = timedelta(seconds=2)
 WRITE_EACH = timedelta(milliseconds=50)  # more of the same for every further member of a digest
 LEASE_MARGIN = timedelta(seconds=5)  # a lease outlives its invocation by this much (SPEC 3)
-_WRITE_PAUSE = timedelta(milliseconds=200)
+_WRITE_PAUSE, _LONGEST_PAUSE = 0.1, 3.0  # seconds, before a write is repeated: doubling, with full jitter
+
+
+class End(Enum):
+    """Whether what an attempt came to is in the table."""
+
+    WRITTEN = "written"
+    LOST = "conflicts"  # another has the record
+    UNWRITTEN = "unwritten"  # nobody could say in time: its next look counts as perhaps delivered
+
+
+_Step = Callable[[Notification], Notification]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +37,7 @@ class Settled:
 
     record: Notification
     outcome: Outcome
-    written: bool
+    end: End
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +55,19 @@ class Deliver:
         """Tell whether an attempt that starts now ends, with its writes, before the deadline."""
         return deadline.left() >= ATTEMPT_BUDGET + WRITE_MARGIN + members * WRITE_EACH
 
-    def claim(self, record: Notification, deadline: Deadline) -> Notification | None:
+    def policy_of(self, channel: Channel) -> Policy:
+        """Return the policy for the records of a channel."""
+        return self.policy if channel.max_age is None else replace(self.policy, max_age=channel.max_age)
+
+    def claim(self, channel: Channel, record: Notification, deadline: Deadline) -> Notification | None:
         """Take a due record for one attempt, or end it for want of one; None if another was quicker."""
         now = self.clock()
-        after = lifecycle.next_step(record, now, self.policy, claim_until=claim_until(now, deadline))
+        after = lifecycle.next_step(record, now, self.policy_of(channel), claim_until=claim_until(now, deadline))
         if after is None or not self.ledger.replace(record, after):
             self._lost(record)
             return None
+        if record.claimed_until is not None:  # its last attempt has not been settled
+            self.telemetry.count("notifications.maybe_delivered", {"channel": record.channel})
         if after.status is Status.DEAD_LETTERED:
             if after.last_reason != EXPIRED:  # an attempt was made, and died
                 self.telemetry.count("notifications.failed", {"channel": after.channel, "reason": after.status.value})
@@ -58,10 +76,10 @@ class Deliver:
 
     def attempt(self, channel: Channel, dispatch: Dispatch, deadline: Deadline) -> list[Settled]:
         """Send what is claimed and write what it came to, member by member."""
-        settled = []
+        settled, policy = [], self.policy_of(channel)
         for sent, outcome in self._send(channel, dispatch, deadline):
-            now = self.clock()
-            settled += [self._settle(member, outcome, now, sent.batch_id, deadline) for member in sent.members]
+            settle = partial(self._after, outcome=outcome, now=self.clock(), policy=policy, batch_id=sent.batch_id)
+            settled += [self._settle(member, outcome, settle, deadline) for member in sent.members]
         return settled
 
     def _send(self, channel: Channel, dispatch: Dispatch, deadline: Deadline) -> Iterator[tuple[Dispatch, Outcome]]:
@@ -81,55 +99,44 @@ class Deliver:
                 yield from ((rest, spared) for rest in waiting)
                 return
 
-    def _settle(
-        self, claimed: Notification, outcome: Outcome, now: datetime, batch_id: str, deadline: Deadline
-    ) -> Settled:
-        after = lifecycle.settle(claimed, outcome, now, self.policy, batch_id=batch_id, chance=self.chance())
-        renew = partial(self._again, claimed=claimed, outcome=outcome, now=now, batch_id=batch_id)
-        written = self._write(claimed, after, renew, deadline)
-        if written is None:
+    def _after(
+        self, record: Notification, outcome: Outcome, now: datetime, policy: Policy, batch_id: str
+    ) -> Notification:
+        return lifecycle.settle(record, outcome, now, policy, batch_id=batch_id, chance=self.chance())
+
+    def _settle(self, claimed: Notification, outcome: Outcome, settle: _Step, deadline: Deadline) -> Settled:
+        written, end = self._write(claimed, settle, deadline)
+        if end is End.LOST:
             self._lost(claimed)
-            return Settled(after, outcome, written=False)
-        self._report(written, outcome)
-        return Settled(written, outcome, written=True)
+        if end is End.WRITTEN:
+            self._report(written, outcome)
+        return Settled(written, outcome, end)
 
-    def _again(
-        self, fresh: Notification, claimed: Notification, outcome: Outcome, now: datetime, batch_id: str
-    ) -> Notification | None:
-        """Return what to write over a record that moved since its claim; None if the claim is no longer ours."""
-        ours = (fresh.attempt_count, fresh.claimed_until, fresh.redrive_count)
-        if ours != (claimed.attempt_count, claimed.claimed_until, claimed.redrive_count):
-            return None
-        return lifecycle.settle(fresh, outcome, now, self.policy, batch_id=batch_id, chance=self.chance())
-
-    def _write(
-        self,
-        before: Notification,
-        after: Notification,
-        again: Callable[[Notification], Notification | None],
-        deadline: Deadline,
-    ) -> Notification | None:
+    def _write(self, claimed: Notification, settle: _Step, deadline: Deadline) -> tuple[Notification, End]:
         """Write until it is written, the claim is lost, or the time is up: the attempt has been made (SPEC 3)."""
+        before, after, longest = claimed, settle(claimed), _WRITE_PAUSE
         while True:
             try:
                 if self.ledger.replace(before, after):
-                    return after
+                    return after, End.WRITTEN
                 fresh = self.ledger.get(before.key)
                 if not isinstance(fresh, Notification):
-                    return None
+                    return after, End.LOST
                 if _same_end(fresh, after):  # an earlier try was written, only its answer was lost
-                    return fresh
-                renewed = again(fresh)
-                if renewed is None:
-                    return None
-                before, after = fresh, renewed
+                    return fresh, End.WRITTEN
+                if not _same_claim(fresh, claimed):
+                    return after, End.LOST
+                before, after = fresh, settle(fresh)
             except Unavailable as error:
                 if deadline.left() < WRITE_MARGIN:
                     self.telemetry.warn("settle_not_written", **described(after), error=str(error))
-                    return None
-                self.pause(_WRITE_PAUSE.total_seconds())
+                    return after, End.UNWRITTEN
+                self.pause(self.chance() * longest)
+                longest = min(2 * longest, _LONGEST_PAUSE)
 
     def _report(self, record: Notification, outcome: Outcome) -> None:
+        if isinstance(outcome, Retry) and outcome.maybe_delivered:
+            self.telemetry.count("notifications.maybe_delivered", {"channel": record.channel})
         if isinstance(outcome, Delivered):
             self.telemetry.count("notifications.sent", {"channel": record.channel, "kind": record.kind})
             self.telemetry.log("notification_sent", **described(record), dispatch_batch_id=record.dispatch_batch_id)
@@ -182,6 +189,14 @@ def longest_wait(settled: Sequence[Settled]) -> timedelta | None:
 def target_is_gone(settled: Sequence[Settled]) -> bool:
     """Tell whether the channel's own target is gone; of a recipient that is said of that recipient alone."""
     return any(isinstance(s.outcome, Gone) and not s.record.recipient for s in settled)
+
+
+def _same_claim(stored: Notification, claimed: Notification) -> bool:
+    return (stored.attempt_count, stored.claimed_until, stored.redrive_count) == (
+        claimed.attempt_count,
+        claimed.claimed_until,
+        claimed.redrive_count,
+    )
 
 
 def _same_end(stored: Notification, wanted: Notification) -> bool:

@@ -35,6 +35,10 @@ class Channel(Protocol):
         """Return the length of the digest window; 0 sends with the next sweep."""
 
     @property
+    def max_age(self) -> timedelta | None:
+        """Return how old a notification may get before it is not worth sending; None is any age."""
+
+    @property
     def capacity(self) -> int:
         """Return how much `weigh` may add up to in one digest."""
 

@@ -12,7 +12,7 @@ from redeliver.core import moments
 from redeliver.core.hold import NOT_CONFIGURED, Hold
 from redeliver.core.notification import Dispatch, Notification, Status, Unreadable
 from redeliver.course import Course
-from redeliver.deliver import Deliver
+from redeliver.deliver import Deliver, End
 from redeliver.ports import (
     Channel,
     Channels,
@@ -167,13 +167,13 @@ class Sweep:
             return
         settled = self.deliver.attempt(unit.channel, Dispatch(claimed, digest=unit.digest), deadline)
         for one in settled:
-            run.add(one.record.status.value if one.written else "conflicts")
+            run.add(one.record.status.value if one.end is End.WRITTEN else one.end.value)
         run.courses[unit.name].note(settled, self.clock(), self.deliver.policy.max_delay)
 
     def _claimed(self, unit: Unit, run: Run, deadline: Deadline) -> Iterator[Notification]:
         for record in unit.records:
             try:
-                claimed = self.deliver.claim(record, deadline)
+                claimed = self.deliver.claim(unit.channel, record, deadline)
             except Unavailable as error:  # those claimed before it are still to be sent; the rest stays due
                 self._failed(unit, run, error)
                 return

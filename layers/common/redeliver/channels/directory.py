@@ -138,6 +138,11 @@ class Configured:
         return self.document.digest_seconds
 
     @property
+    def max_age(self) -> timedelta | None:
+        """Return how old a notification may get; None is any age."""
+        return timedelta(seconds=self.document.max_age) if self.document.max_age else None
+
+    @property
     def capacity(self) -> int:
         """Return how much `weigh` may add up to in one digest."""
         return self.sender.capacity

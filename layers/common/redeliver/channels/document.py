@@ -10,6 +10,7 @@ from redeliver.ports import Mode
 
 REQUIRED = object()
 LONGEST_DIGEST_SECONDS = 86_400
+LONGEST_MAX_AGE = 366 * 86_400
 
 
 class InvalidDocument(Exception):
@@ -36,6 +37,7 @@ class Fielded(Protocol):
 COMMON: Mapping[str, Field] = {
     "mode": Field(Choice(tuple(Mode)), Mode.IMMEDIATE),
     "digest_seconds": Field(Number(0, LONGEST_DIGEST_SECONDS, "seconds"), 0),
+    "max_age": Field(Number(0, LONGEST_MAX_AGE, "seconds"), 0),
     "enabled": Field(Flag(), default=True),
     "allow_private_network": Field(Flag(), default=False),
 }
@@ -48,6 +50,7 @@ class Document:
     type: str
     mode: Mode
     digest_seconds: int
+    max_age: int
     allow_private_network: bool
     own: Mapping[str, Any] = field(repr=False)
     secrets: frozenset[str] = field(repr=False)
@@ -72,6 +75,7 @@ def read_document(raw: object, types: Mapping[str, Fielded]) -> Document:
         type=type_,
         mode=Mode(values["mode"]),
         digest_seconds=values["digest_seconds"],
+        max_age=values["max_age"],
         allow_private_network=values["allow_private_network"],
         own={name: values[name] for name in own},
         secrets=frozenset(_secrets(fields, values)),

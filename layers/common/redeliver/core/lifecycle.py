@@ -24,13 +24,17 @@ _DIED = "the last attempt ended without writing what it came to: out of memory, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How often and how long to try, and how long to remember."""
+    """How often and how long to try, and how long to remember.
+
+    `max_age` is a channel's own: what is older is not sent by itself any more.
+    """
 
     base_delay: timedelta = timedelta(minutes=5)
     max_delay: timedelta = timedelta(hours=24)
     jitter: float = 0.0
     max_attempts: int = 5
     retention: timedelta = timedelta(days=90)
+    max_age: timedelta | None = None
 
 
 def accept(
@@ -59,7 +63,7 @@ def accept(
     )
     if request.suppress is not None:
         return _final(record, Status.SUPPRESSED, now, policy, reason=redaction.redact(request.suppress))
-    if _too_late(record, now):
+    if _too_late(record, now, policy):
         return stale(record, now, policy)
     if first_claim_until is None:
         return record
@@ -105,7 +109,7 @@ def next_step(record: Notification, now: datetime, policy: Policy, *, claim_unti
         return None
     if record.attempt_count >= policy.max_attempts:
         return give_up(record, now, policy)
-    if _too_late(record, now):
+    if _too_late(record, now, policy):
         return stale(record, now, policy)
     return claim(record, now, claim_until)
 
@@ -130,7 +134,7 @@ def give_up(record: Notification, now: datetime, policy: Policy) -> Notification
 
 
 def stale(record: Notification, now: datetime, policy: Policy) -> Notification:
-    """Return a record that nobody wants any more, `deliver_by` having passed."""
+    """Return a record that nobody wants any more: `deliver_by` has passed, or it is older than its channel allows."""
     return _final(record, Status.DEAD_LETTERED, now, policy, reason=EXPIRED)
 
 
@@ -198,7 +202,7 @@ def _retry(
     wait = min(outcome.wait or timedelta(), policy.max_delay)
     spread = min(backoff.jittered(backed_off, policy.jitter, chance), policy.max_delay)
     then = moments.ceil(now + max(spread, wait))
-    if _too_late(record, then):
+    if _too_late(record, then, policy):
         return stale(record, now, policy)
     return replace(
         record,
@@ -210,8 +214,12 @@ def _retry(
     )
 
 
-def _too_late(record: Notification, moment: datetime) -> bool:
-    return record.deliver_by is not None and record.deliver_by < moment
+def _too_late(record: Notification, moment: datetime, policy: Policy) -> bool:
+    if record.deliver_by is not None and record.deliver_by < moment:
+        return True
+    if policy.max_age is None or record.redrive_count:  # an operator who redrives asks for what is old
+        return False
+    return record.created_at < moment - policy.max_age
 
 
 def _final(

@@ -11,8 +11,15 @@ from redeliver.ports import Unavailable
 
 _CONNECT_SECONDS = 1
 _READ_SECONDS = 3
-_RETRIES = 4  # of botocore's standard mode: jittered, throttling and server errors only
+# Of botocore's standard mode: throttling, server errors and lost connections only, with full jitter. Few, since they
+# know nothing of the invocation's deadline: who has time left repeats the call.
+_RETRIES = 2
 _CONDITION_FAILED = "ConditionalCheckFailedException"
+_NOT_VALID = "ValidationException"
+
+
+class Refused(Unavailable):
+    """DynamoDB will never take this request: what it leads to is too large, or is no item."""
 
 
 def connect(model: type[Model], table: str, *, threads: int = 10) -> TableConnection:
@@ -36,7 +43,8 @@ def translated() -> Iterator[None]:
         yield
     except PynamoDBException as error:
         code = error.cause_response_code or type(error.cause).__name__
-        raise Unavailable(f"DynamoDB: {code}: {error.cause_response_message or error.msg}") from error
+        kind = Refused if code == _NOT_VALID else Unavailable
+        raise kind(f"DynamoDB: {code}: {error.cause_response_message or error.msg}") from error
 
 
 @contextmanager

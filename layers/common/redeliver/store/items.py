@@ -11,6 +11,8 @@ from redeliver.core.notification import OPEN, UNREADABLE, Key, Notification, Row
 Item = Mapping[str, Mapping[str, Any]]
 Value = dict[str, Any]
 
+LARGEST = 400_000  # bytes; DynamoDB takes 409,600, and what an attempt comes to is written beside what is there
+
 
 def _text(value: str) -> str:
     return value
@@ -103,6 +105,8 @@ def to_item(record: Notification) -> dict[str, Value]:
 
 def from_item(item: Item) -> Row:
     """Return the record of an item, or what is wrong with it."""
+    if _size(item) > LARGEST:
+        return _unreadable(item, f"it has more than {LARGEST} bytes: no room for what an attempt comes to")
     values: dict[str, Any] = {}
     for name, (kind, read, _, required) in CODECS.items():
         given = item.get(name)
@@ -117,9 +121,19 @@ def from_item(item: Item) -> Row:
         except (ValueError, RecursionError):
             return _unreadable(item, f"{name} has a value that no record has")
     record = Notification(**values)
-    if record.status in OPEN and record.next_attempt_at is None:
-        return _unreadable(item, f"next_attempt_at is missing, though the status is {record.status}")
+    if (record.status in OPEN) != (record.next_attempt_at is not None):  # it is never looked at, or again and again
+        found = "missing" if record.next_attempt_at is None else "there"
+        return _unreadable(item, f"next_attempt_at is {found}, though the status is {record.status}")
     return record
+
+
+def _size(value: object) -> int:
+    """Return the bytes that an item takes, or a little more."""
+    if isinstance(value, str | bytes):
+        return len(value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value)
+    if isinstance(value, Mapping):
+        return sum(_size(name) + _size(inner) for name, inner in value.items())
+    return sum(map(_size, value)) + 1 if isinstance(value, list) else 1
 
 
 def _unreadable(item: Item, problem: str) -> Unreadable:

@@ -16,7 +16,7 @@ from redeliver.core import moments
 from redeliver.core.notification import UNREADABLE, Key, Notification, Row, Status, Unreadable, lane_of
 from redeliver.ports import AT_ONCE, Page, Waiting
 from redeliver.store import items
-from redeliver.store.connection import conditional, translated
+from redeliver.store.connection import Refused, conditional, translated
 from redeliver.store.models import NotificationModel as N
 
 PAGE = 100  # keys of one index page, and of one batch read: DynamoDB's limit
@@ -69,9 +69,16 @@ class DynamoNotifications:
             N.next_attempt_at.remove(),
             N.claimed_until.remove(),
         ]
+        try:
+            return self._park(row, actions, ~parked)
+        except Refused:  # not one byte more fits: out of the one index and into the other takes none
+            into = N.dead_lettered_at.set(moment)
+            return self._park(row, [into, N.next_attempt_at.remove(), N.lane.remove()], N.next_attempt_at.exists())
+
+    def _park(self, row: Unreadable, actions: Sequence[Action], condition: Condition) -> bool:
         with conditional() as met:
             self._table.update_item(
-                row.key.channel, row.key.dedup_key, actions=actions, condition=N.channel.exists() & ~parked
+                row.key.channel, row.key.dedup_key, actions=actions, condition=N.channel.exists() & condition
             )
         return met[0]
 
