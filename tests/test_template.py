@@ -25,7 +25,7 @@ DEFAULTS = {
 }  # fmt: skip
 METRICS = {
     "sent", "failed", "pending", "dead_letters", "oldest_due_seconds", "suppressed", "duplicate", "not_configured",
-    "conflicts", "expired", "forgotten", "invalid", "unreadable",
+    "conflicts", "expired", "forgotten", "invalid", "unreadable", "maybe_delivered",
 }  # fmt: skip
 EVENTS = sorted((ROOT / "tests" / "events").glob("*.json"))
 

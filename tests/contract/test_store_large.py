@@ -44,11 +44,11 @@ class FullTable:
         assert isinstance(store.ledger, DynamoNotifications)
         self.table = store.ledger._table
 
-    def update_item(self, *keys: Any, actions: Sequence[Action], **options: Any) -> None:
+    def update_item(self, channel: str, dedup_key: str, actions: Sequence[Action], condition: Any) -> None:
         if len(actions) > 3:
             error = {"Error": {"Code": "ValidationException", "Message": "Item size to update has exceeded"}}
             raise UpdateError("refused", VerboseClientError(error, "UpdateItem"))
-        self.table.update_item(*keys, actions=actions, **options)
+        self.table.update_item(channel, dedup_key, actions=actions, condition=condition)
 
 
 def test_what_takes_no_more_bytes_is_parked_once_all_the_same(store: Store) -> None:

@@ -1,8 +1,10 @@
 import threading
+import time
 from datetime import timedelta
 
 import pytest
 
+from redeliver.core.hold import FAILING, Hold
 from redeliver.core.notification import Dispatch, Key, Notification, Status, Unreadable
 from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
 from redeliver.ports import Mode
@@ -377,3 +379,47 @@ def test_a_digest_of_none_but_the_dead_is_not_sent() -> None:
     world.put(record(channel="daily", deliver_by=at(-1)))
     assert world.sweep().dead_lettered == 1
     assert not channel.calls
+
+
+def test_what_may_have_killed_its_process_goes_last_and_alone() -> None:
+    world = World(concurrency=8)
+    dead_claim = {"attempt_count": 1, "claimed_until": NOW}
+    world.put(*[record(dedup_key=f"suspect {n}", next_attempt_at=at(-99), **dead_claim) for n in range(3)])
+    world.put(*[record(dedup_key=f"other {n}", attempt_count=2) for n in range(8)])
+    at_once: list[int] = []
+    running: set[str] = set()
+
+    def slow(dispatch: Dispatch) -> Outcome:
+        (member,) = dispatch.members
+        running.add(member.dedup_key)
+        time.sleep(0.01)
+        if member.dedup_key.startswith("suspect"):
+            at_once.append(len(running))
+        running.discard(member.dedup_key)
+        return Delivered()
+
+    world.channel.respond = slow
+    assert world.sweep(1).sent == 11
+    assert at_once == [1, 1, 1]
+    assert [key for (key,) in world.channel.sent[-3:]] == ["suspect 0", "suspect 1", "suspect 2"]
+
+
+def test_a_member_of_a_digest_that_died_goes_by_itself() -> None:
+    world = World()
+    channel = world.add_channel("daily", FakeChannel(mode=Mode.DIGEST))
+    dead_claim = {"attempt_count": 1, "claimed_until": NOW}
+    world.put(*[record(channel="daily", dedup_key=key, **dead_claim) for key in "ab"])
+    world.put(*[record(channel="daily", dedup_key=key) for key in "cd"])
+    world.sweep(1)
+    assert channel.sent == [["c", "d"], ["a"], ["b"]]
+    assert all(call.digest for call in channel.calls)
+
+
+def test_a_probe_may_be_of_what_died_before() -> None:
+    world = World()
+    world.put(record(dedup_key="a", attempt_count=1, claimed_until=NOW))
+    world.put(record(dedup_key="b", attempt_count=1, claimed_until=NOW))
+    world.states.hold("ops", Hold(NOW, FAILING), NOW, 5)
+    world.channel.will(Retry("http_500", "x"))
+    assert world.sweep(1).retrying == 1
+    assert len(world.channel.calls) == 1

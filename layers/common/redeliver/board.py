@@ -84,13 +84,13 @@ class Board:
                 self.done(unit)
 
 
-def units(records: Iterable[Notification], channels: Mapping[str, Channel]) -> Iterator[Unit]:
-    """Return what is attempted in one go, in the order of the first record of each."""
+def units(records: Iterable[Notification], channels: Mapping[str, Channel], *, alone: bool = False) -> Iterator[Unit]:
+    """Return what is attempted in one go, in the order of the first record of each; `alone`: each record by itself."""
     immediate: list[Notification] = []
     digests: list[Notification] = []
     for record in records:
         (digests if channels[record.channel].mode is Mode.DIGEST else immediate).append(record)
-    for group in digest.by_recipient(digests):
+    for group in ([each] for each in digests) if alone else digest.by_recipient(digests):
         channel = channels[group[0].channel]
         for members in digest.split(group, channel.weigh, channel.capacity):
             yield Unit(members[0].channel, channel, members, digest=True)

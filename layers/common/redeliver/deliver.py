@@ -66,7 +66,7 @@ class Deliver:
         if after is None or not self.ledger.replace(record, after):
             self._lost(record)
             return None
-        if record.claimed_until is not None:  # its last attempt has not been settled
+        if lifecycle.unsettled(record):
             self.telemetry.count("notifications.maybe_delivered", {"channel": record.channel})
         if after.status is Status.DEAD_LETTERED:
             if after.last_reason != EXPIRED:  # an attempt was made, and died

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from redeliver.accept import park
 from redeliver.board import Board, Unit, units
-from redeliver.core import moments
+from redeliver.core import lifecycle, moments
 from redeliver.core.hold import NOT_CONFIGURED, Hold
 from redeliver.core.notification import Dispatch, Notification, Status, Unreadable
 from redeliver.course import Course
@@ -99,12 +99,19 @@ class Sweep:
         )
         run.add("looked_at", looked_at)
         self._begin(lanes, {record.channel for record in records}, run, now)
-        probed = [name for name, course in run.courses.items() if course.probing]
-        board = Board((unit for unit in units(records, ready) if unit.name in run.courses), probed)
-        board.work(lambda unit: self._handle(unit, run, deadline), self.concurrency)
+        suspects = [record for record in records if lifecycle.unsettled(record)]
+        others = [record for record in records if not lifecycle.unsettled(record)]
+        self._work(units(others, ready), run, deadline, self.concurrency)
+        # One at a time: whichever of them kills the process takes no other with it.
+        self._work(units(suspects, ready, alone=True), run, deadline, 1)
         for course in run.courses.values():
             self._write(course)
         return self._report(lanes, run, now)
+
+    def _work(self, waiting: Iterable[Unit], run: Run, deadline: Deadline, concurrency: int) -> None:
+        probed = [name for name, course in run.courses.items() if course.probing]
+        board = Board((unit for unit in waiting if unit.name in run.courses), probed)
+        board.work(lambda unit: self._handle(unit, run, deadline), concurrency)
 
     def _begin(self, lanes: Iterable[Lane], names: Collection[str], run: Run, now: datetime) -> None:
         """Begin the course of each channel, but for those that somebody else is probing."""

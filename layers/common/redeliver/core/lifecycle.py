@@ -93,6 +93,11 @@ def leased(record: Notification, now: datetime) -> bool:
     return record.claimed_until is not None and record.claimed_until > now
 
 
+def unsettled(record: Notification) -> bool:
+    """Tell whether the last claim of a due record ended without a word: its attempt, or one beside it, was killed."""
+    return record.claimed_until is not None
+
+
 def due(record: Notification, now: datetime) -> bool:
     """Tell whether the record is to be looked at: open, its moment has come, and nobody holds it."""
     return (
@@ -120,14 +125,14 @@ def claim(record: Notification, now: datetime, until: datetime) -> Notification:
         record,
         attempt_count=record.attempt_count + 1,
         claimed_until=moments.ceil(until),
-        maybe_delivered=record.maybe_delivered or record.claimed_until is not None,  # a claim that nobody settled
+        maybe_delivered=record.maybe_delivered or unsettled(record),
         updated_at=moments.floor(now),
     )
 
 
 def give_up(record: Notification, now: datetime, policy: Policy) -> Notification:
     """Return a record with no attempt left: its last claim died, or the maximum was lowered meanwhile."""
-    if record.claimed_until is None:
+    if not unsettled(record):
         return _final(record, Status.DEAD_LETTERED, now, policy, reason=record.last_reason or OUT_OF_ATTEMPTS)
     died = replace(record, maybe_delivered=True, last_error=_DIED)
     return _final(died, Status.DEAD_LETTERED, now, policy, reason=INTERRUPTED)
