@@ -43,11 +43,13 @@ def wired() -> Send:
 
 def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, Any]:
     """Answer a direct call with its results, a batch of the queue with what has to go back to it."""
-    send, deadline = wired(), wiring.InvocationDeadline(context)
+    send, deadline, behind = wired(), wiring.InvocationDeadline(context), 0
 
     def one(record: SQSRecord) -> None:
+        nonlocal behind
+        behind -= 1
         try:
-            intake.message(send.accept, record.body, send.refused, deadline)
+            intake.message(send.accept, record.body, send.refused, intake.Reserved(deadline, behind))
         except Unavailable as error:
             send.telemetry.warn("message_returned", message_id=record.message_id, error=str(error))
             raise
@@ -55,6 +57,7 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, A
     with send.telemetry.invocation(context.aws_request_id):
         if not _from_queue(event):
             return intake.direct(send.accept, event, deadline)
+        behind = len(event["Records"])
         # A processor of its own per invocation: it keeps state. All messages failing is an answer, not an error.
         processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
         return dict(process_partial_response(event, one, processor))

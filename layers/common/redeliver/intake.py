@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
 
 from redeliver.accept import Accept, Answer
 from redeliver.core.request import MOST_NOTIFICATIONS
+from redeliver.deliver import WRITE_EACH
 from redeliver.ports import Deadline, Unavailable
 
 
@@ -16,22 +19,34 @@ class DeadLetterQueue(Protocol):
         """Keep a message with the reason why it was refused; raises Unavailable."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A deadline that leaves the time to store so many that are still behind: port Deadline."""
+
+    end: Deadline
+    behind: int
+
+    def left(self) -> timedelta:
+        """Return the time that is left for one."""
+        return self.end.left() - self.behind * WRITE_EACH
+
+
 def direct(accept: Accept, event: object, deadline: Deadline) -> dict[str, object]:
     """Return the answers to a direct call, in order.
 
     Raises Unavailable, after having done the others, if one could not be stored: what was stored is then answered
     `duplicate` when the call is made again.
     """
-    listed = event.get("notifications") if isinstance(event, Mapping) and "notifications" in event else [event]
+    listed: Any = event.get("notifications") if isinstance(event, Mapping) and "notifications" in event else [event]
     problem = _problem(event, listed)
     if problem is not None:
         accept.telemetry.count("notifications.invalid")
         accept.telemetry.warn("notification_invalid", error=problem)
         return _results([Answer(result="invalid", channel=None, dedup_key=None, error=problem)])
     answers, failures = [], []
-    for raw in listed if isinstance(listed, list) else []:
+    for behind, raw in zip(reversed(range(len(listed))), listed, strict=True):
         try:
-            answers.append(accept(raw, deadline))
+            answers.append(accept(raw, Reserved(deadline, behind)))
         except Unavailable as error:
             accept.telemetry.warn("notification_not_stored", error=str(error))
             failures.append(str(error))
