@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from redeliver.core.lifecycle import Policy
+from redeliver.core.policy import Policy
 from redeliver.settings import InvalidSetting, read
 
 TABLE = {"NOTIFICATIONS_TABLE": "n"}

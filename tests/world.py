@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from redeliver.accept import Accept, Answer
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Notification
+from redeliver.core.policy import Policy
 from redeliver.deliver import Deliver
 from redeliver.operate import Operate
 from redeliver.ports import ChannelStates, FindingRecords, Findings, Lanes, Ledger

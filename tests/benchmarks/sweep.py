@@ -29,8 +29,8 @@ from redeliver import wiring
 from redeliver.channels.attempt import Attempts
 from redeliver.channels.directory import Directory
 from redeliver.channels.transport import Transport
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Notification, Row, Unreadable
+from redeliver.core.policy import Policy
 from redeliver.deliver import Deliver
 from redeliver.ports import Ledger
 from redeliver.sweep import Report, Sweep

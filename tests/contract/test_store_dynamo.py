@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 from pynamodb.exceptions import CancellationReason, PutError, TransactWriteError, VerboseClientError
 from pynamodb.models import Model
 
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Notification, Status, Unreadable
+from redeliver.core.policy import Policy
 from redeliver.ports import Unavailable, Waiting
 from redeliver.store import items
 from redeliver.store.connection import conditional, translated

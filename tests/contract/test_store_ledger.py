@@ -8,9 +8,9 @@ import pytest
 
 from redeliver.core import lifecycle
 from redeliver.core.hold import Hold
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Notification, Status, Unreadable
 from redeliver.core.outcome import Delivered
+from redeliver.core.policy import Policy
 from redeliver.ports import ChannelState
 from tests.builders import NOW, at, final, record, request
 from tests.stores import BOTH, Store

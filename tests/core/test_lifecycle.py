@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from redeliver.core import lifecycle
 from redeliver.core.arrows import ARROWS
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import FINAL, OPEN, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
+from redeliver.core.policy import Policy
 from tests.builders import NOW, at, final, record, request
 
 POLICY = Policy()
@@ -166,9 +166,14 @@ def test_stale_instead_of_a_claim(seconds: int, stale: bool) -> None:
 # settle
 
 
+def past(seconds: float, rest: str) -> str:
+    return f"{int(at(seconds).timestamp())},{rest}"
+
+
 def test_delivered() -> None:
     after = settle(Delivered(), at(3.7), last_error="before", last_reason="http_500", status=Status.RETRYING)
-    assert after == final(sent_at=at(3), updated_at=at(3), dispatch_batch_id="b1", expires_at=NOW + DAYS)
+    assert after == final(sent_at=at(3), updated_at=at(3), dispatch_batch_id="b1", expires_at=NOW + DAYS,
+        history=past(3, "d,,,"))  # fmt: skip
 
 
 def test_retry() -> None:
@@ -180,6 +185,7 @@ def test_retry() -> None:
         updated_at=at(3),
         last_error="it burns",
         last_reason="http_500",
+        history=past(3, "r,http_500,,"),
     )
     assert after == expected
 
@@ -229,6 +235,7 @@ def test_jitter_does_not_lift_a_wait_over_the_cap() -> None:
 )
 def test_dead(outcome: Outcome, count: int, reason: str) -> None:
     after = settle(outcome, at(2), attempt_count=count)
+    ending = {Retry: "r", Reject: "x", Gone: "g"}[type(outcome)]
     expected = final(
         Status.DEAD_LETTERED,
         attempt_count=count,
@@ -237,6 +244,7 @@ def test_dead(outcome: Outcome, count: int, reason: str) -> None:
         last_error="x",
         last_reason=reason,
         expires_at=NOW + DAYS,
+        history=past(2, f"{ending},{reason},,"),
     )
     assert after == expected
 

@@ -20,8 +20,8 @@ import pytest
 from infra.local.emulator import ministack
 from infra.local.endpoint import Endpoint, Step
 from infra.local.processes import CREDENTIALS, REGION, ROOT, aws_environment
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import INTERRUPTED, Notification, Status
+from redeliver.core.policy import Policy
 from redeliver.store import items
 from tests.builders import record
 from tests.stores import tables

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from redeliver.core.hold import Hold
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Dispatch, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
+from redeliver.core.policy import Policy
 from redeliver.ports import ChannelState, Mode
 from tests.builders import NOW, at, record
 from tests.fakes import FakeChannel

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Status
 from redeliver.core.outcome import Retry
+from redeliver.core.policy import Policy
 from tests.builders import NOW, at, final, raw, record
 from tests.world import World
 

@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from redeliver.core import lifecycle, moments
 from redeliver.core.hold import Hold
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import FINAL, OPEN, Dispatch, Key, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
+from redeliver.core.policy import Policy
 from redeliver.ports import Unavailable
 from tests.builders import NOW, at, raw, request
 from tests.fakes import LOST, REFUSED, FakeChannel, Until

@@ -7,9 +7,9 @@ from enum import Enum
 from functools import partial
 
 from redeliver.core import digest, lifecycle
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import EXPIRED, Dispatch, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
+from redeliver.core.policy import Policy
 from redeliver.ports import Channel, Deadline, Ledger, Telemetry, Unavailable
 
 # What one attempt may take, in-request retries included (SPEC 6), and what its bookkeeping may take beside it.
@@ -77,32 +77,39 @@ class Deliver:
     def attempt(self, channel: Channel, dispatch: Dispatch, deadline: Deadline) -> list[Settled]:
         """Send what is claimed and write what it came to, member by member."""
         settled, policy = [], self.policy_of(channel)
-        for sent, outcome in self._send(channel, dispatch, deadline):
-            settle = partial(self._after, outcome=outcome, now=self.clock(), policy=policy, batch_id=sent.batch_id)
+        for sent, outcome, began in self._send(channel, dispatch, deadline):
+            now = self.clock()
+            took = None if began is None else (now - began) // timedelta(milliseconds=1)
+            settle = partial(
+                lifecycle.settle,
+                outcome=outcome,
+                now=now,
+                policy=policy,
+                batch_id=sent.batch_id,
+                chance=self.chance(),
+                milliseconds=took,
+            )
             settled += [self._settle(member, outcome, settle, deadline) for member in sent.members]
         return settled
 
-    def _send(self, channel: Channel, dispatch: Dispatch, deadline: Deadline) -> Iterator[tuple[Dispatch, Outcome]]:
-        """Send, and narrow a refused digest down to the guilty by halving (SPEC 5)."""
+    def _send(
+        self, channel: Channel, dispatch: Dispatch, deadline: Deadline
+    ) -> Iterator[tuple[Dispatch, Outcome, datetime | None]]:
+        """Send, and narrow a refused digest down to the guilty by halving (SPEC 5); say when each part went out."""
         waiting = [dispatch]
         while waiting:
-            part = waiting.pop()
+            part, began = waiting.pop(), self.clock()
             outcome = channel.deliver(part)
             if isinstance(outcome, Reject) and len(part.members) > 1:
                 if self.room(deadline, len(dispatch.members)):
                     waiting += reversed(digest.halves(part))
                     continue
                 outcome = Retry("out_of_time", "the digest was refused, and no time was left to find out for whom")
-            yield part, outcome
+            yield part, outcome, began
             if isinstance(outcome, Retry):  # the endpoint is in trouble: spare it the other parts
                 spared = replace(outcome, maybe_delivered=False)  # they have not been sent
-                yield from ((rest, spared) for rest in waiting)
+                yield from ((rest, spared, None) for rest in waiting)
                 return
-
-    def _after(
-        self, record: Notification, outcome: Outcome, now: datetime, policy: Policy, batch_id: str
-    ) -> Notification:
-        return lifecycle.settle(record, outcome, now, policy, batch_id=batch_id, chance=self.chance())
 
     def _settle(self, claimed: Notification, outcome: Outcome, settle: _Step, deadline: Deadline) -> Settled:
         written, end = self._write(claimed, settle, deadline)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-from redeliver.core.lifecycle import Policy
+from redeliver.core.policy import Policy
 
 Number = TypeVar("Number", int, float)
 

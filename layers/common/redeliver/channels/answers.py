@@ -67,17 +67,17 @@ class Row:
         reason = self.reason or f"http_{status}"
         match self.means:
             case Means.DELIVERED:
-                return Delivered()
+                return Delivered(status=status)
             case Means.REJECT:
-                return Reject(reason, error)
+                return Reject(reason, error, status)
             case Means.GONE:
-                return Gone(reason, error)
+                return Gone(reason, error, status)
             case Means.CREDENTIALS:
-                return Retry(CREDENTIALS_REFUSED, error)
+                return Retry(CREDENTIALS_REFUSED, error, status=status)
             case Means.BUSY | Means.RETRY:
-                return Retry(reason, error, wait)
+                return Retry(reason, error, wait, status=status)
             case Means.UNKNOWN:
-                return Retry(reason, error, maybe_delivered=True)
+                return Retry(reason, error, maybe_delivered=True, status=status)
         assert_never(self.means)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC
 from typing import Any, ClassVar
 
@@ -99,7 +100,8 @@ class PagerDuty:
         headers = {"Content-Type": "application/json"}
         outcome = ANSWERS.send(attempt, Post(self._url, body, headers, self._allow_private, repeatable=True))
         if isinstance(outcome, Delivered) and event["event_action"] == TRIGGER and not dispatch.digest:
-            return Delivered(resolve_with=_json({"event_action": RESOLVE, "dedup_key": event["dedup_key"]}).decode())
+            undo = _json({"event_action": RESOLVE, "dedup_key": event["dedup_key"]}).decode()
+            return replace(outcome, resolve_with=undo)
         return outcome
 
     def _single(self, record: Notification) -> Mapping[str, Any]:

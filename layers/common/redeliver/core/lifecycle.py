@@ -3,11 +3,12 @@
 Nothing here writes. Each result goes into one conditional write, which fails if the record moved meanwhile.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from redeliver.core import backoff, moments, redaction, retention
+from redeliver.core import backoff, history, moments, redaction, retention
+from redeliver.core.history import Ending, Past
 from redeliver.core.notification import (
     EXPIRED,
     INTERRUPTED,
@@ -17,24 +18,10 @@ from redeliver.core.notification import (
     Status,
 )
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
+from redeliver.core.policy import Policy
 from redeliver.core.request import Request
 
 _DIED = "the last attempt ended without writing what it came to: out of memory, out of time, or killed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """How often and how long to try, and how long to remember.
-
-    `max_age` is a channel's own: what is older is not sent by itself any more.
-    """
-
-    base_delay: timedelta = timedelta(minutes=5)
-    max_delay: timedelta = timedelta(hours=24)
-    jitter: float = 0.0
-    max_attempts: int = 5
-    retention: timedelta = timedelta(days=90)
-    max_age: timedelta | None = None
 
 
 def accept(
@@ -123,6 +110,7 @@ def claim(record: Notification, now: datetime, until: datetime) -> Notification:
     """Return the record taken for one attempt; touches no attribute of an index."""
     return replace(
         record,
+        history=_interrupted(record),
         attempt_count=record.attempt_count + 1,
         claimed_until=moments.ceil(until),
         maybe_delivered=record.maybe_delivered or unsettled(record),
@@ -134,7 +122,7 @@ def give_up(record: Notification, now: datetime, policy: Policy) -> Notification
     """Return a record with no attempt left: its last claim died, or the maximum was lowered meanwhile."""
     if not unsettled(record):
         return _final(record, Status.DEAD_LETTERED, now, policy, reason=record.last_reason or OUT_OF_ATTEMPTS)
-    died = replace(record, maybe_delivered=True, last_error=_DIED)
+    died = replace(record, maybe_delivered=True, last_error=_DIED, history=_interrupted(record))
     return _final(died, Status.DEAD_LETTERED, now, policy, reason=INTERRUPTED)
 
 
@@ -144,9 +132,20 @@ def stale(record: Notification, now: datetime, policy: Policy) -> Notification:
 
 
 def settle(
-    record: Notification, outcome: Outcome, now: datetime, policy: Policy, *, batch_id: str, chance: float = 0.5
+    claimed: Notification,
+    outcome: Outcome,
+    now: datetime,
+    policy: Policy,
+    *,
+    batch_id: str,
+    chance: float = 0.5,
+    milliseconds: int | None = None,
 ) -> Notification:
-    """Return a claimed record with what its attempt came to; `chance` in [0, 1) is for the jitter."""
+    """Return a claimed record with what its attempt came to.
+
+    `chance` in [0, 1) is for the jitter, `milliseconds` is what the attempt took.
+    """
+    record = replace(claimed, history=history.added(claimed.history, history.past(outcome, now, milliseconds)))
     match outcome:
         case Delivered(resolve_with=undo):
             sent = {
@@ -187,6 +186,13 @@ def cancel(record: Notification, now: datetime, policy: Policy, *, reason: str) 
     if record.status not in OPEN or leased(record, now):
         return None
     return _final(record, Status.SUPPRESSED, now, policy, reason=redaction.redact(reason))
+
+
+def _interrupted(record: Notification) -> str | None:
+    """Return the history with the attempt that nobody settled: it began when the claim was written."""
+    if not unsettled(record):
+        return record.history
+    return history.added(record.history, Past(record.updated_at, Ending.INTERRUPTED, INTERRUPTED))
 
 
 def _failed(record: Notification, outcome: Retry | Reject | Gone) -> Notification:

@@ -40,7 +40,7 @@ class Notification:
     """One thing to tell one channel, as the table holds it (SPEC 2).
 
     Times are aware UTC datetimes of whole seconds. `payload` is JSON text; so is `resolve_with`, the payload of the
-    notification that follows when the finding is resolved.
+    notification that follows when the finding is resolved. `history` is for `core.history` to read.
     """
 
     channel: str
@@ -62,6 +62,7 @@ class Notification:
     last_error: str | None = None
     last_reason: str | None = None
     maybe_delivered: bool = False
+    history: str | None = None
     dispatch_batch_id: str | None = None
     resolve_with: str | None = None
     deliver_by: datetime | None = None

@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -22,6 +22,7 @@ class Delivered:
     """
 
     resolve_with: str | None = None
+    status: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Retry:
     error: str
     wait: timedelta | None = None
     maybe_delivered: bool = False
+    status: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Reject:
 
     reason: str
     error: str
+    status: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,10 @@ class Gone:
 
     reason: str
     error: str
+    status: int | None = field(default=None, compare=False)
 
 
+# `status`, where there is one, is the endpoint's: for the record's history, and no part of what an outcome is.
 Outcome = Delivered | Retry | Reject | Gone
 
 
@@ -62,12 +67,13 @@ def from_status(status: int, error: str, wait: timedelta | None = None) -> Outco
     Only 2xx is a success and only 410 is final: retrying a refusal is bounded, losing a notification is not.
     """
     if 200 <= status <= 299:
-        return Delivered()
+        return Delivered(status=status)
     if status == 410:
-        return Gone("http_410", error)
+        return Gone("http_410", error, status)
     if 300 <= status <= 399:
-        return Retry("redirect", f"redirects are not followed, the channel needs the final address: {error}")
-    return Retry(f"http_{status}", error, wait)
+        remedy = "redirects are not followed, the channel needs the final address"
+        return Retry("redirect", f"{remedy}: {error}", status=status)
+    return Retry(f"http_{status}", error, wait, status=status)
 
 
 def worth_retrying_at_once(status: int) -> bool:

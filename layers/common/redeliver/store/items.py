@@ -75,6 +75,7 @@ CODECS: dict[str, _Codec] = {
     "last_error": _string(False),
     "last_reason": _string(False),
     "maybe_delivered": ("BOOL", _flag, bool, False),
+    "history": _string(False),
     "dispatch_batch_id": _string(False),
     "resolve_with": ("S", _json, str, False),
     "deliver_by": _time(False),
