@@ -9,7 +9,7 @@ from typing import Any
 
 from redeliver.core.notification import Dispatch, Key, Notification, Row, Unreadable
 from redeliver.core.outcome import Delivered, Outcome
-from redeliver.ports import Channel, Ledger, Mode, NotConfigured, Unavailable
+from redeliver.ports import Announcement, Channel, Ledger, Mode, NotConfigured, Unavailable
 from tests.builders import NOW
 
 Respond = Callable[[Dispatch], Outcome]
@@ -48,6 +48,7 @@ class FakeChannel:
     mode: Mode = Mode.IMMEDIATE
     digest_seconds: int = 0
     max_age: timedelta | None = None
+    announce_sent: bool = False
     capacity: int = 1000
     script: deque[Outcome] = field(default_factory=deque)
     respond: Respond = lambda dispatch: Delivered()
@@ -118,6 +119,7 @@ class RecordingTelemetry:
     counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = field(default_factory=Counter)
     gauges: dict[str, float] = field(default_factory=dict)
     lines: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
+    announced: list[tuple[Announcement, dict[str, object]]] = field(default_factory=list)
 
     def count(self, name: str, by: Mapping[str, str] | None = None, number: int = 1) -> None:
         """Add to a counter."""
@@ -134,6 +136,10 @@ class RecordingTelemetry:
     def warn(self, event: str, **fields: object) -> None:
         """Remember a warning."""
         self.lines.append(("warning", event, fields))
+
+    def announce(self, what: Announcement, **detail: object) -> None:
+        """Remember what others would hear."""
+        self.announced.append((what, detail))
 
     def counted(self, name: str, **by: str) -> int:
         """Return a counter by exactly these dimensions."""

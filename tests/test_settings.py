@@ -23,7 +23,7 @@ def test_defaults() -> None:
     assert (settings.sweep_max_records, settings.sweep_concurrency) == (500, 32)
     assert settings.not_configured_recheck == timedelta(minutes=15)
     assert settings.channels_table is settings.findings_table is settings.channels_file is None
-    assert settings.send_queue_url is settings.dead_letter_queue_url is None
+    assert settings.send_queue_url is settings.dead_letter_queue_url is settings.notification_bus is None
 
 
 def test_everything_given() -> None:
@@ -34,6 +34,7 @@ def test_everything_given() -> None:
             "CHANNELS_TABLE": "c",
             "FINDINGS_TABLE": "f",
             "SEND_QUEUE_URL": "https://s",
+            "NOTIFICATION_BUS": "b",
             "SEND_DEAD_LETTER_QUEUE_URL": "https://q",
             "CHANNELS_FILE": "channels.json",
             "RETRY_BASE_DELAY_SECONDS": "60",
@@ -56,6 +57,7 @@ def test_everything_given() -> None:
     assert (settings.stage, settings.notifications_table, settings.channels_table) == ("prod", "n", "c")
     assert (settings.findings_table, settings.channels_file) == ("f", "channels.json")
     assert (settings.send_queue_url, settings.dead_letter_queue_url) == ("https://s", "https://q")
+    assert settings.notification_bus == "b"
     assert (settings.sweep_max_records, settings.sweep_concurrency) == (50, 8)
 
 

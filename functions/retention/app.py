@@ -30,7 +30,7 @@ class Retention:
 def wired() -> Retention:
     """Return the use case over the real adapters, made once per container."""
     environment = settings.read(os.environ)
-    telemetry = wiring.telemetry_of_process()
+    telemetry = wiring.telemetry_of(environment)
     notifications = connect(NotificationModel, environment.notifications_table)
     findings = connect(FindingModel, wiring.required(environment.findings_table, "FINDINGS_TABLE"))
     retain = Retain(

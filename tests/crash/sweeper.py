@@ -35,6 +35,11 @@ class Mined:
         return self.real.digest_seconds
 
     @property
+    def announce_sent(self) -> bool:
+        """Return the channel's."""
+        return self.real.announce_sent
+
+    @property
     def max_age(self) -> timedelta | None:
         """Return the channel's."""
         return self.real.max_age

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 from redeliver.core import lifecycle, moments
 from redeliver.core.hold import GONE, GONE_FOR, WAIT, Hold
-from redeliver.core.notification import OPEN, Dispatch, Key, Notification, Status, Unreadable
+from redeliver.core.notification import OPEN, UNREADABLE, Dispatch, Key, Notification, Status, Unreadable
 from redeliver.core.request import InvalidRequest, Request, parse
 from redeliver.deliver import WRITE_MARGIN, Deliver, End, Settled, claim_until, described, longest_wait, target_is_gone
 from redeliver.ports import (
+    Announcement,
     Channel,
     Channels,
     ChannelState,
@@ -178,7 +179,10 @@ class Accept:
             return
         self._known[name] = (ChannelState(name, hold.until, hold.reason), now)
         try:
-            self.states.hold(name, hold, now)
+            if self.states.hold(name, hold, now):
+                until = hold.until.isoformat()
+                self.telemetry.warn("channel_held", channel=name, reason=hold.reason, until=until)
+                self.telemetry.announce(Announcement.HELD, channel=name, reason=hold.reason, until=until)
         except Unavailable as error:  # the notification is settled; a hold that is not written costs one more refusal
             self.telemetry.warn("hold_not_written", channel=name, error=str(error))
 
@@ -206,6 +210,9 @@ def park(ledger: Ledger, telemetry: Telemetry, row: Unreadable, now: datetime, c
         dedup_key=row.key.dedup_key,
         error=row.problem,
     )
+    key = {"channel": row.key.channel, "dedup_key": row.key.dedup_key}
+    told = {**key, "status": Status.DEAD_LETTERED.value, "reason": UNREADABLE, "error": row.problem}
+    telemetry.announce(Announcement.DEAD_LETTERED, **told, at=moments.floor(now).isoformat())
     return True
 
 

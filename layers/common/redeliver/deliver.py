@@ -10,7 +10,7 @@ from redeliver.core import digest, lifecycle
 from redeliver.core.notification import EXPIRED, Dispatch, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
 from redeliver.core.policy import Policy
-from redeliver.ports import Channel, Deadline, Ledger, Telemetry, Unavailable
+from redeliver.ports import Announcement, Channel, Deadline, Ledger, Telemetry, Unavailable
 
 # What one attempt may take, in-request retries included (SPEC 6), and what its bookkeeping may take beside it.
 ATTEMPT_BUDGET = timedelta(seconds=10)
@@ -89,7 +89,7 @@ class Deliver:
                 chance=self.chance(),
                 milliseconds=took,
             )
-            settled += [self._settle(member, outcome, settle, deadline) for member in sent.members]
+            settled += [self._settle(channel, member, outcome, settle, deadline) for member in sent.members]
         return settled
 
     def _send(
@@ -111,12 +111,14 @@ class Deliver:
                 yield from ((rest, spared, None) for rest in waiting)
                 return
 
-    def _settle(self, claimed: Notification, outcome: Outcome, settle: _Step, deadline: Deadline) -> Settled:
+    def _settle(
+        self, channel: Channel, claimed: Notification, outcome: Outcome, settle: _Step, deadline: Deadline
+    ) -> Settled:
         written, end = self._write(claimed, settle, deadline)
         if end is End.LOST:
             self._lost(claimed)
         if end is End.WRITTEN:
-            self._report(written, outcome)
+            self._report(written, outcome, channel)
         return Settled(written, outcome, end)
 
     def _write(self, claimed: Notification, settle: _Step, deadline: Deadline) -> tuple[Notification, End]:
@@ -141,12 +143,14 @@ class Deliver:
                 self.pause(self.chance() * longest)
                 longest = min(2 * longest, _LONGEST_PAUSE)
 
-    def _report(self, record: Notification, outcome: Outcome) -> None:
+    def _report(self, record: Notification, outcome: Outcome, channel: Channel) -> None:
         if isinstance(outcome, Retry) and outcome.maybe_delivered:
             self.telemetry.count("notifications.maybe_delivered", {"channel": record.channel})
         if isinstance(outcome, Delivered):
             self.telemetry.count("notifications.sent", {"channel": record.channel, "kind": record.kind})
             self.telemetry.log("notification_sent", **described(record), dispatch_batch_id=record.dispatch_batch_id)
+            if channel.announce_sent:
+                self.telemetry.announce(Announcement.SENT, **announced(record))
             return
         dead = record.status is Status.DEAD_LETTERED
         reason = Status.DEAD_LETTERED.value if dead else "transient"
@@ -161,6 +165,7 @@ class Deliver:
         if record.last_reason == EXPIRED:
             self.telemetry.count("notifications.expired", {"channel": record.channel} if configured else None)
         self.telemetry.warn("notification_dead_lettered", **described(record), error=record.last_error)
+        self.telemetry.announce(Announcement.DEAD_LETTERED, **announced(record), error=record.last_error)
 
     def _lost(self, record: Notification) -> None:
         self.telemetry.count("notifications.conflicts", {"channel": record.channel})
@@ -182,6 +187,20 @@ def described(record: Notification) -> dict[str, object]:
         "status": record.status.value,
         "attempt_count": record.attempt_count,
         "reason": record.last_reason,
+    }
+
+
+def announced(record: Notification) -> dict[str, object]:
+    """Return what others hear of a record; never its body."""
+    moment = record.sent_at or record.dead_lettered_at
+    return {
+        **described(record),
+        "finding_id": record.finding_id,
+        "recipient": record.recipient,
+        "redrive_count": record.redrive_count,
+        "maybe_delivered": record.maybe_delivered,
+        "dispatch_batch_id": record.dispatch_batch_id,
+        "at": moment.isoformat() if moment else None,
     }
 
 

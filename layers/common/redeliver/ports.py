@@ -35,6 +35,10 @@ class Channel(Protocol):
         """Return the length of the digest window; 0 sends with the next sweep."""
 
     @property
+    def announce_sent(self) -> bool:
+        """Tell whether others are to hear of each delivery."""
+
+    @property
     def max_age(self) -> timedelta | None:
         """Return how old a notification may get before it is not worth sending; None is any age."""
 
@@ -204,8 +208,27 @@ class Deadline(Protocol):
         """Return the time that is left."""
 
 
+class Announcement(StrEnum):
+    """What others hear of on the bus, by its detail type."""
+
+    SENT = "Notification Sent"
+    DEAD_LETTERED = "Notification Dead Lettered"
+    HELD = "Channel Held"
+    RECOVERED = "Channel Recovered"
+
+
+MOST_EVENTS = 10  # of one call to the bus
+
+
+class Bus(Protocol):
+    """Where others listen."""
+
+    def publish(self, events: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        """Put up to MOST_EVENTS on the bus: a detail type and its detail each; raises Unavailable if not all are."""
+
+
 class Telemetry(Protocol):
-    """Counters, gauges and log lines."""
+    """Counters, gauges, log lines, and what others hear of."""
 
     def count(self, name: str, by: Mapping[str, str] | None = None, number: int = 1) -> None:
         """Add to a counter, by its dimensions beside `service`."""
@@ -218,3 +241,6 @@ class Telemetry(Protocol):
 
     def warn(self, event: str, **fields: object) -> None:
         """Write one log line that somebody should look at."""
+
+    def announce(self, what: Announcement, **detail: object) -> None:
+        """Tell who listens, soon; it may come to nothing, and never raises."""

@@ -23,6 +23,7 @@ class Settings:
     channels_table: str | None
     findings_table: str | None
     send_queue_url: str | None
+    notification_bus: str | None
     dead_letter_queue_url: str | None
     channels_file: str | None
     policy: Policy
@@ -43,6 +44,7 @@ def read(environment: Mapping[str, str]) -> Settings:
         notifications_table=table,
         channels_table=variables.text("CHANNELS_TABLE"),
         findings_table=variables.text("FINDINGS_TABLE"),
+        notification_bus=variables.text("NOTIFICATION_BUS"),
         send_queue_url=variables.text("SEND_QUEUE_URL"),
         dead_letter_queue_url=variables.text("SEND_DEAD_LETTER_QUEUE_URL"),
         channels_file=variables.text("CHANNELS_FILE"),

@@ -14,6 +14,7 @@ from redeliver.core.notification import Dispatch, Notification, Status, Unreadab
 from redeliver.course import Course
 from redeliver.deliver import Deliver, End
 from redeliver.ports import (
+    Announcement,
     Channel,
     Channels,
     ChannelState,
@@ -204,6 +205,7 @@ class Sweep:
                 return
             if course.probing:
                 self.telemetry.log("channel_recovered", channel=state.channel, reason=state.hold_reason)
+                self.telemetry.announce(Announcement.RECOVERED, channel=state.channel, reason=state.hold_reason)
 
     def _hold(self, channel: str, hold: Hold, failures: int | None = None) -> None:
         try:
@@ -214,6 +216,7 @@ class Sweep:
         if changed:
             until = hold.until.isoformat()
             self.telemetry.warn("channel_held", channel=channel, reason=hold.reason, until=until, failures=failures)
+            self.telemetry.announce(Announcement.HELD, channel=channel, reason=hold.reason, until=until)
 
     def _report(self, lanes: Sequence[Lane], run: Run, now: datetime) -> Report:
         tally = run.tally

@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from redeliver.core.redaction import redact
+from redeliver.ports import MOST_EVENTS, Announcement, Bus, Unavailable
 
 _MOST_METRICS = 99  # in one blob: CloudWatch drops what is beyond 100, and Powertools flushes by itself at 100
 _Dimensions = tuple[tuple[str, str], ...]
@@ -18,9 +19,11 @@ _Dimensions = tuple[tuple[str, str], ...]
 class EmfTelemetry:
     """Adds up in memory and writes one blob per dimension set when flushed; safe to use from many threads."""
 
-    def __init__(self, logger: Logger) -> None:
+    def __init__(self, logger: Logger, bus: Bus | None = None) -> None:
         """Log through a Powertools logger; service and namespace come from its environment variables."""
         self._logger = logger
+        self._bus = bus
+        self._untold: list[tuple[str, Mapping[str, object]]] = []
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, _Dimensions]] = Counter()
         self._gauges: dict[str, float] = {}
@@ -43,6 +46,25 @@ class EmfTelemetry:
         """Write one log line that somebody should look at; its texts are redacted."""
         self._logger.warning(event, extra=_cleaned(fields))
 
+    def announce(self, what: Announcement, **detail: object) -> None:
+        """Tell who listens, soon; the texts are redacted."""
+        told = {name: value for name, value in _cleaned(detail).items() if value is not None}
+        with self._lock:
+            self._untold.append((what.value, told))
+            full = len(self._untold) >= MOST_EVENTS
+        if full:
+            self._publish()
+
+    def _publish(self) -> None:
+        with self._lock:
+            events, self._untold = self._untold, []
+        if self._bus is None or not events:
+            return
+        try:
+            self._bus.publish(events)
+        except Unavailable as error:  # who listens misses something; what was delivered stays delivered
+            self.warn("events_not_published", number=len(events), error=str(error))
+
     @contextmanager
     def invocation(self, request_id: str) -> Iterator[None]:
         """Put the request id into every log line, and write what was counted, also when the invocation fails."""
@@ -53,7 +75,8 @@ class EmfTelemetry:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was counted since the last flush."""
+        """Write what was counted, and tell what was announced, since the last flush."""
+        self._publish()
         with self._lock:
             counts, self._counts = self._counts, Counter()
             gauges, self._gauges = self._gauges, {}

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from aws_lambda_powertools import Logger
 
+from redeliver.bus import EventBridgeBus
 from redeliver.channels.attempt import Attempts
 from redeliver.channels.directory import Directory
 from redeliver.channels.sources import File, ParameterStore
@@ -61,7 +62,7 @@ def now() -> datetime:
 
 def outfit(settings: Settings, *, concurrency: int) -> Outfit:
     """Return the adapters for that many threads, and the use case `deliver` over them."""
-    telemetry = telemetry_of_process()
+    telemetry = telemetry_of(settings)
     notifications = DynamoNotifications(connect(NotificationModel, settings.notifications_table, threads=concurrency))
     deliver = Deliver(
         ledger=notifications,
@@ -78,9 +79,10 @@ def outfit(settings: Settings, *, concurrency: int) -> Outfit:
     return Outfit(settings, notifications, states, channels, deliver, telemetry)
 
 
-def telemetry_of_process() -> EmfTelemetry:
+def telemetry_of(settings: Settings) -> EmfTelemetry:
     """Return the telemetry of a function; its log lines say what happened, not which line of ours wrote them."""
-    return EmfTelemetry(Logger(location=None))
+    bus = EventBridgeBus(settings.notification_bus) if settings.notification_bus else None
+    return EmfTelemetry(Logger(location=None), bus)
 
 
 def required(value: str | None, name: str) -> str:

@@ -138,6 +138,11 @@ class Configured:
         return self.document.digest_seconds
 
     @property
+    def announce_sent(self) -> bool:
+        """Tell whether others are to hear of each delivery."""
+        return self.document.announce_sent
+
+    @property
     def max_age(self) -> timedelta | None:
         """Return how old a notification may get; None is any age."""
         return timedelta(seconds=self.document.max_age) if self.document.max_age else None

@@ -37,6 +37,7 @@ class Fielded(Protocol):
 COMMON: Mapping[str, Field] = {
     "mode": Field(Choice(tuple(Mode)), Mode.IMMEDIATE),
     "digest_seconds": Field(Number(0, LONGEST_DIGEST_SECONDS, "seconds"), 0),
+    "announce_sent": Field(Flag(), default=False),
     "max_age": Field(Number(0, LONGEST_MAX_AGE, "seconds"), 0),
     "enabled": Field(Flag(), default=True),
     "allow_private_network": Field(Flag(), default=False),
@@ -51,6 +52,7 @@ class Document:
     mode: Mode
     digest_seconds: int
     max_age: int
+    announce_sent: bool
     allow_private_network: bool
     own: Mapping[str, Any] = field(repr=False)
     secrets: frozenset[str] = field(repr=False)
@@ -76,6 +78,7 @@ def read_document(raw: object, types: Mapping[str, Fielded]) -> Document:
         mode=Mode(values["mode"]),
         digest_seconds=values["digest_seconds"],
         max_age=values["max_age"],
+        announce_sent=values["announce_sent"],
         allow_private_network=values["allow_private_network"],
         own={name: values[name] for name in own},
         secrets=frozenset(_secrets(fields, values)),
