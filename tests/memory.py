@@ -1,7 +1,7 @@
 """The store in memory: what DynamoDB promises and no more, index lag included. Held to the store's contract suite."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from redeliver.core import moments
 from redeliver.core.finding import Finding, outdoes
 from redeliver.core.hold import PROBE_FOR, Hold
 from redeliver.core.notification import Key, Notification, Row, Status, Unreadable
+from redeliver.operator.ports import Span
 from redeliver.ports import ChannelState, Page, Unavailable, Waiting
 
 _FIELDS = tuple(field.name for field in fields(Notification))
@@ -29,7 +30,7 @@ Stored = Notification | Broken
 
 
 class MemoryNotifications:
-    """Ports Ledger, Lanes and FindingRecords."""
+    """Ports Ledger, Lanes, FindingRecords and Archive."""
 
     def __init__(self, findings: "MemoryFindings", page_size: int = 100, finding_page: int = 99) -> None:
         """Start empty."""
@@ -111,11 +112,33 @@ class MemoryNotifications:
         """Return how many dead letters a channel has."""
         return sum(row.dead_lettered_at is not None for key, row in self._index() if key.channel == channel)
 
-    def pages(self, finding_id: str) -> Iterable[Sequence[Row]]:
+    def pages(self, finding_id: str) -> Iterator[Sequence[Row]]:
         """Return the records of a finding."""
         keys = sorted((key for key, row in self._index() if row.finding_id == finding_id), key=lambda k: k.dedup_key)
         for first in range(0, max(len(keys), 1), self._finding_page):
             yield self.fetch(keys[first : first + self._finding_page])
+
+    def dead_letters_of(self, channel: str, span: Span, *, newest_first: bool) -> Iterator[Sequence[Row]]:
+        """Return what died in that span."""
+        dead = [(row.dead_lettered_at, key) for key, row in self._index() if key.channel == channel]
+        found = sorted((moment, key) for moment, key in dead if moment is not None and span.holds(moment))
+        return self._paged([key for _, key in (reversed(found) if newest_first else found)])
+
+    def waiting_in(self, channel: str) -> Iterator[Sequence[Row]]:
+        """Return what waits."""
+        return self._paged([row.key for row in self._waiting(channel, None)])
+
+    def of_channel(self, channel: str) -> Iterator[Sequence[Row]]:
+        """Return all records of a channel."""
+        return self._paged(sorted(key for key in self.rows if key.channel == channel))
+
+    def everything(self) -> Iterator[Sequence[Row]]:
+        """Return every row."""
+        return self._paged(list(self.rows))
+
+    def _paged(self, keys: Sequence[Key]) -> Iterator[Sequence[Row]]:
+        for first in range(0, max(len(keys), 1), self._page_size):
+            yield self.fetch(keys[first : first + self._page_size])
 
     def stamp(self, finding: Finding, pairs: Sequence[tuple[Notification, Notification]]) -> int:
         """Write the expiry of records, if the finding is still as read."""
@@ -178,6 +201,14 @@ class MemoryFindings:
         self.expiry.pop(finding.finding_id, None)
         return True
 
+    def get(self, finding_id: str) -> Finding | None:
+        """Return what is known of a finding."""
+        return self.rows.get(finding_id)
+
+    def all(self) -> Iterator[Finding]:
+        """Return every finding."""
+        yield from self.rows.values()
+
     def unsettled(self, before: datetime) -> Iterable[Finding]:
         """Return the findings that changed before a moment and were not yet found in order."""
         return [row for row in self.rows.values() if row.unsettled is not None and row.unsettled <= before]
@@ -237,6 +268,18 @@ class MemoryStates:
             return False
         self._row(ChannelState(state.channel, failures=failures))
         return True
+
+    def impose(self, channel: str, hold: Hold, note: str) -> None:
+        """Hold a channel, whatever held it before."""
+        known = self._to_write(channel)
+        self._row(ChannelState(channel, hold.until, hold.reason, known.failures, note))
+
+    def release(self, channel: str) -> bool:
+        """End a channel's hold and forget its failures."""
+        held = self._to_write(channel).hold_until is not None
+        if held:
+            self._row(ChannelState(channel))
+        return held
 
     def _to_write(self, channel: str) -> ChannelState:
         if self.broken:

@@ -14,7 +14,9 @@ from pynamodb.connection import TableConnection
 
 from redeliver.core import moments
 from redeliver.core.notification import Key
+from redeliver.operator.ports import Archive, Holds, Register
 from redeliver.ports import Addresses, ChannelStates, FindingRecords, Findings, Lanes, Ledger
+from redeliver.store.archive import DynamoArchive, DynamoRegister
 from redeliver.store.channels import DynamoChannelStates
 from redeliver.store.connection import connect
 from redeliver.store.findings import DynamoFindingRecords, DynamoFindings
@@ -36,6 +38,9 @@ class Store:
     addresses: Addresses
     findings: Findings
     records: FindingRecords
+    archive: Archive
+    register: Register
+    holds: Holds
     plant: Callable[[Key, int | None, str | None], None]
     client: Any = None
 
@@ -94,7 +99,19 @@ def dynamo() -> Iterator[Store]:
 
         records = DynamoFindingRecords(notifications, findings)
         states = DynamoChannelStates(channels)
-        yield Store(ledger, ledger, states, states, DynamoFindings(findings), records, plant, client)
+        yield Store(
+            ledger,
+            ledger,
+            states,
+            states,
+            DynamoFindings(findings),
+            records,
+            DynamoArchive(notifications),
+            DynamoRegister(findings),
+            states,
+            plant,
+            client,
+        )
 
 
 @contextmanager
@@ -108,7 +125,7 @@ def memory() -> Iterator[Store]:
         ledger.plant(key, next_attempt_at=due, finding_id=finding_id)
 
     states = MemoryStates()
-    yield Store(ledger, ledger, states, states, findings, ledger, plant)
+    yield Store(ledger, ledger, states, states, findings, ledger, ledger, findings, states, plant)
 
 
 BOTH = {"memory": memory, "dynamo": dynamo}

@@ -7,7 +7,7 @@ from redeliver.accept import Accept, Answer
 from redeliver.core.notification import Key, Notification
 from redeliver.core.policy import Policy
 from redeliver.deliver import Deliver
-from redeliver.operate import Operate
+from redeliver.operator.commands import Operate
 from redeliver.ports import ChannelStates, FindingRecords, Findings, Lanes, Ledger
 from redeliver.retain import Report as Kept
 from redeliver.retain import Retain

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from redeliver import settings, wiring
-from redeliver.operate import Operate
+from redeliver.operator.commands import Operate
 from redeliver.sweep import Sweep
 from redeliver.telemetry import EmfTelemetry
 

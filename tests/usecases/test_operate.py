@@ -6,7 +6,7 @@ import pytest
 from redeliver.core.hold import Hold
 from redeliver.core.notification import Key, Status
 from redeliver.core.outcome import Reject
-from redeliver.operate import InvalidCommand
+from redeliver.operator.commands import InvalidCommand
 from tests.builders import NOW, at, final, record
 from tests.world import World
 

@@ -75,6 +75,7 @@ class ChannelState:
     hold_until: datetime | None = None
     hold_reason: str | None = None
     failures: int = 0  # failed attempts in a row
+    hold_note: str | None = None  # what the operator who holds it says
 
     def held(self, now: datetime) -> bool:
         """Tell whether the channel is left alone now."""

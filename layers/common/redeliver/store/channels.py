@@ -51,7 +51,7 @@ class DynamoChannelStates:
         until = moments.to_epoch(hold.until)
         over = C.hold_until.does_not_exist() | (C.hold_until <= moments.to_epoch(now))
         shorter = (C.hold_until < until) & (C.hold_reason != OPERATOR)
-        actions = [C.hold_until.set(until), C.hold_reason.set(hold.reason)]
+        actions: list[Any] = [C.hold_until.set(until), C.hold_reason.set(hold.reason), C.hold_note.remove()]
         if failures is not None:
             actions.append(C.failures.set(failures))
         with conditional() as met:
@@ -69,9 +69,23 @@ class DynamoChannelStates:
 
     def free(self, state: ChannelState, failures: int) -> bool:
         """Write the failures in a row and end the hold, if it is as read."""
-        actions = [C.failures.set(failures), C.hold_until.remove(), C.hold_reason.remove()]
+        actions = [C.failures.set(failures), C.hold_until.remove(), C.hold_reason.remove(), C.hold_note.remove()]
         with conditional() as met:
             self._table.update_item(state.channel, actions=actions, condition=_as_read(state))
+        return met[0]
+
+    def impose(self, channel: str, hold: Hold, note: str) -> None:
+        """Hold a channel, whatever held it before."""
+        until = moments.to_epoch(hold.until)
+        actions = [C.hold_until.set(until), C.hold_reason.set(hold.reason), C.hold_note.set(note)]
+        with translated():
+            self._table.update_item(channel, actions=actions)
+
+    def release(self, channel: str) -> bool:
+        """End a channel's hold and forget its failures; tell whether it was held."""
+        actions = [C.hold_until.remove(), C.hold_reason.remove(), C.hold_note.remove(), C.failures.remove()]
+        with conditional() as met:
+            self._table.update_item(channel, actions=actions, condition=C.hold_until.exists())
         return met[0]
 
     def current(self, channel: str, recipient: str) -> str | None:
@@ -120,4 +134,4 @@ def _state(item: dict[str, Any]) -> ChannelState:
         failures = max(int(item["failures"]["N"]), 0)
     except (KeyError, ValueError):
         failures = 0
-    return ChannelState(item["channel"]["S"], until, reason, failures)
+    return ChannelState(item["channel"]["S"], until, reason, failures, item.get("hold_note", {}).get("S"))

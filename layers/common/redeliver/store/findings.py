@@ -50,7 +50,7 @@ class DynamoFindings:
                     exclusive_start_key=start,
                     consistent_read=True,
                 )
-            yield from filter(None, map(_finding, answer["Items"]))
+            yield from (each for each in map(finding_of, answer["Items"]) if each is not None and each.unsettled)
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return
@@ -147,14 +147,14 @@ def _item(finding: Finding) -> dict[str, Any]:
     return item
 
 
-def _finding(item: dict[str, Any]) -> Finding | None:
+def finding_of(item: dict[str, Any]) -> Finding | None:
     """Return a finding; one that cannot be read is unknown, which is to say active, and stops no other."""
     try:
         return Finding(
             finding_id=item["finding_id"]["S"],
             status=FindingStatus(item["status"]["S"]),
             changed_at=item["changed_at"]["S"],
-            unsettled=moments.from_epoch(int(item["unsettled"]["N"])),
+            unsettled=moments.from_epoch(int(item["unsettled"]["N"])) if "unsettled" in item else None,
         )
     except (KeyError, ValueError):
         return None

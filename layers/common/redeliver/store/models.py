@@ -104,5 +104,6 @@ class ChannelModel(Model):
     channel = UnicodeAttribute(hash_key=True)
     hold_until = NumberAttribute(null=True)
     hold_reason = UnicodeAttribute(null=True)
+    hold_note = UnicodeAttribute(null=True)
     failures = NumberAttribute(null=True)
     moved: MapAttribute[str, str] = MapAttribute(null=True)
