@@ -11,16 +11,22 @@ export AWS_DEFAULT_REGION := eu-central-1
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header --upgrade
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types contracts build validate coverage bench lock clean
+.PHONY: help setup demo local local-logs test check lint types contracts build validate coverage bench lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Make the environments (.venv, .tools); does nothing when they are up to date
 	@PATH='$(SYSTEM_PATH)' python3 infra/local/setup.py
 
 demo: setup ## Deploy to the local stack and tell the whole story with real functions
 	@python -m infra.local.demo
+
+local: setup ## Run the local stack until Ctrl-C; what it holds is kept for the next time
+	@python -m infra.local.serve
+
+local-logs: setup ## Follow the functions' logs of `make local`
+	@python -m infra.local.logs
 
 test: setup ## Run all tests, those on the local stack included
 	@python -m pytest --cov --cov-report= --cov-fail-under=0

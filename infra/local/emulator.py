@@ -8,11 +8,13 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO
 
 from infra.local.processes import REGION, ROOT, CommandFailedError, aws_environment, free_port
 
 READY_WITHIN_SECONDS = 30
+SAVED_WITHIN_SECONDS = 20
 PYTHON = ROOT / ".tools" / "stack" / "bin" / "python"
 JANITOR = ROOT / "infra" / "local" / "janitor.py"
 WRAPPER = ROOT / "infra" / "local" / "ministack_wrapper.py"
@@ -21,12 +23,15 @@ logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def ministack(*, auth: bool = False) -> Iterator[str]:
-    """Run ministack while the block lasts and yield its address; `auth` makes it enforce IAM."""
+def ministack(*, auth: bool = False, state: Path | None = None) -> Iterator[str]:
+    """Run ministack while the block lasts and yield its address.
+
+    `auth` makes it enforce IAM; `state` is a folder that it begins with, and leaves what it holds in.
+    """
     port = free_port()
     endpoint_url = f"http://127.0.0.1:{port}"
     logger.info("starting the local stack on %s", endpoint_url)
-    with tempfile.TemporaryFile("w+") as log, _started(port, log, auth=auth) as janitor:
+    with tempfile.TemporaryFile("w+") as log, _started(port, log, auth=auth, state=state) as janitor:
         try:
             _wait_until_ready(janitor, endpoint_url, log)
             yield endpoint_url
@@ -35,7 +40,7 @@ def ministack(*, auth: bool = False) -> Iterator[str]:
             janitor.communicate()
 
 
-def _started(port: int, log: IO[str], *, auth: bool) -> subprocess.Popen[str]:
+def _started(port: int, log: IO[str], *, auth: bool, state: Path | None) -> subprocess.Popen[str]:
     folder = tempfile.mkdtemp(prefix="redeliver-stack-")
     settings = {
         "AUTH": "true" if auth else "false",
@@ -49,6 +54,8 @@ def _started(port: int, log: IO[str], *, auth: bool) -> subprocess.Popen[str]:
         # It tidies up containers on its way out; a Docker engine on this machine is none of its business.
         "DOCKER_HOST": f"unix://{folder}/no-docker.sock",
     }
+    if state is not None:
+        settings |= {"PERSIST_STATE": "1", "STATE_DIR": str(state), "GENTLY": str(SAVED_WITHIN_SECONDS)}
     return subprocess.Popen(
         [sys.executable, str(JANITOR), folder, str(PYTHON), str(WRAPPER)],
         env=aws_environment(f"http://127.0.0.1:{port}") | settings,

@@ -2,6 +2,8 @@
 
     python janitor.py FOLDER PROGRAM ARGUMENT...
 
+With GENTLY=SECONDS in the environment the program is asked to end first, and given so long to write down what it keeps.
+
 The one who starts the janitor holds the other end of that input, so it ends with its starter, however that died.
 """
 
@@ -21,6 +23,10 @@ def main(folder: str, *command: str) -> None:
         while program.poll() is None and not select.select([sys.stdin], [], [], 0.1)[0]:
             pass
     finally:
+        if gently := float(os.environ.get("GENTLY", "0")):
+            program.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                program.wait(gently)
         # First the processes: what still runs would write into the folder while it is being removed.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)

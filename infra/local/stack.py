@@ -9,6 +9,7 @@ import json
 import logging
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import boto3
@@ -33,13 +34,17 @@ class FunctionFailedError(Exception):
 class LocalStack:
     """A deployed stack of its own: own port, own processes, own temporary folder, all gone afterwards.
 
-    `parameters` are template parameters; `auth` makes the stack enforce the functions' IAM roles. Several may run at
-    once. `outputs` holds the stack's outputs and `endpoint_url` its address.
+    `parameters` are template parameters; `auth` makes the stack enforce the functions' IAM roles; with `state`, a
+    folder, it goes on where the last one with that folder ended. Several may run at once. `outputs` holds the stack's
+    outputs and `endpoint_url` its address.
     """
 
-    def __init__(self, parameters: Mapping[str, str] | None = None, *, auth: bool = False) -> None:
+    def __init__(
+        self, parameters: Mapping[str, str] | None = None, *, auth: bool = False, state: Path | None = None
+    ) -> None:
         self._parameters = dict(parameters or {})
         self._auth = auth
+        self._state = state
         self._cleanup = contextlib.ExitStack()
         self._session = boto3.Session(region_name=REGION, **CREDENTIALS)  # type: ignore[arg-type]
         self._clients: dict[str, Any] = {}
@@ -50,7 +55,7 @@ class LocalStack:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as unfinished:
             unfinished.enter_context(termination_as_interrupt())
-            self.endpoint_url = unfinished.enter_context(ministack(auth=self._auth))
+            self.endpoint_url = unfinished.enter_context(ministack(auth=self._auth, state=self._state))
             self.outputs = self._deploy()
             self._cleanup = unfinished.pop_all()
         return self
@@ -84,14 +89,16 @@ class LocalStack:
         parameters = {
             "Stage": STAGE, "EndpointUrl": self.endpoint_url, **platform_parameters(), **self._parameters,
         }  # fmt: skip
-        self.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        s3 = self.client("s3")
+        with contextlib.suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         with built() as template:
             logger.info("deploying the template")
             run(
                 [
                     SAM, "deploy", "--template-file", str(template), "--stack-name", STACK, "--s3-bucket", BUCKET,
                     "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND",
-                    "--no-confirm-changeset", "--no-progressbar",
+                    "--no-confirm-changeset", "--no-progressbar", "--no-fail-on-empty-changeset",
                     "--parameter-overrides", *(f'{name}="{value}"' for name, value in parameters.items()),
                 ],
                 aws_environment(self.endpoint_url),
