@@ -82,10 +82,16 @@ def pins(files: Iterable[Path]) -> set[Pin]:
 def vulnerabilities(files: Iterable[Path], accepted: Iterable[str] = (), service: str = OSV) -> Verdict:
     """Ask a vulnerability service of OSV's kind about every pin; without one nothing is checked, which is said."""
     host = urlsplit(service).hostname
-    if not _knows_canary(service):
-        return Verdict(f"not checked, {host} cannot be reached")
+    unreachable = Verdict(f"not checked, {host} cannot be reached")
     wanted = pins(files)
-    answers = _audit(wanted | {CANARY}, accepted, service)
+    if not _knows_canary(service):
+        return unreachable
+    try:
+        answers = _audit(wanted | {CANARY}, accepted, service)
+    except ScanError:
+        if _knows_canary(service):
+            raise
+        return unreachable  # any more
     if not answers.pop(CANARY, None):
         raise ScanError(f"pip-audit does not report what {host} knows of {' '.join(CANARY)}")
     unanswered = sorted(wanted - answers.keys() - {CANARY})
@@ -141,10 +147,13 @@ def secrets(root: Path, files: Sequence[str], allowances: Sequence[Allowance]) -
     return Verdict(f"{len(bad) or 'none'} in {len(files)} files", sorted(bad))
 
 
-def tracked() -> list[str]:
+def tracked(root: Path) -> list[str]:
     """Return the files that git knows and that are there, but for the list of what may look like a secret."""
-    names = _output("git", "ls-files", "-z").stdout.rstrip("\0").split("\0")
-    return [name for name in names if (ROOT / name).is_file() and ROOT / name != ALLOWANCES]
+    known = _output("git", "ls-files", "-z", folder=root)
+    names = [name for name in known.stdout.split("\0") if (root / name).is_file() and root / name != ALLOWANCES]
+    if not names:
+        raise ScanError(f"git knows no file in {root}: {known.stderr}")
+    return names
 
 
 def templates(files: Sequence[Path]) -> Verdict:
@@ -190,7 +199,7 @@ def main() -> int:
     allowances = [Allowance(**{**each, **_tuples(each)}) for each in allowed["secrets"]]
     scans: dict[str, Callable[[], Verdict]] = {
         "vulnerabilities": lambda: vulnerabilities(locks(), allowed["vulnerabilities"]),
-        "secrets": lambda: secrets(ROOT, tracked(), allowances),
+        "secrets": lambda: secrets(ROOT, tracked(ROOT), allowances),
         "templates": lambda: templates(TEMPLATES),
     }
     with ThreadPoolExecutor() as pool:

@@ -25,6 +25,7 @@ class _Service(ThreadingHTTPServer):
     def __init__(self, known: Mapping[Pin, str]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.known = known
+        self.answers_left = 1_000
         self.url = f"http://127.0.0.1:{self.server_port}/v1/query"
 
 
@@ -32,6 +33,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Service
 
     def do_POST(self) -> None:
+        self.server.answers_left -= 1
+        if self.server.answers_left < 0:
+            self.send_error(503)
+            return
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         name, version = asked["package"]["name"], asked["version"]
         affected = [{"package": {"name": name, "ecosystem": "PyPI"}}]
@@ -53,12 +58,18 @@ def known() -> Known:
 
 
 @pytest.fixture
-def service(known: Known) -> Iterator[str]:
+def server(known: Known) -> Iterator[_Service]:
+    """The vulnerability service."""
+    with _Service(known) as serving:
+        Thread(target=serving.serve_forever, args=(0.05,), daemon=True).start()
+        yield serving
+        serving.shutdown()
+
+
+@pytest.fixture
+def service(server: _Service) -> str:
     """The address of the vulnerability service."""
-    with _Service(known) as server:
-        Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield server.url
-        server.shutdown()
+    return server.url
 
 
 @pytest.fixture
@@ -119,9 +130,21 @@ def test_a_service_that_cannot_be_reached_is_no_finding_and_no_pass(lock: Path) 
     assert (verdict.text, verdict.findings) == ("not checked, 127.0.0.1 cannot be reached", [])
 
 
+@scanners
+def test_a_service_that_goes_away_meanwhile_is_no_finding_and_no_pass(server: _Service, lock: Path) -> None:
+    server.answers_left = 2
+    assert security.vulnerabilities([lock], service=server.url).text == "not checked, 127.0.0.1 cannot be reached"
+
+
 def test_a_service_that_knows_nothing_is_not_believed(service: str, known: Known, lock: Path) -> None:
     known.clear()
     assert security.vulnerabilities([lock], service=service).text == "not checked, 127.0.0.1 cannot be reached"
+
+
+def test_where_git_knows_no_file_nothing_passes(tmp_path: Path) -> None:
+    (tmp_path / "untracked.txt").write_text("nothing to see\n")
+    with pytest.raises(ScanError, match="git"):
+        security.tracked(tmp_path)
 
 
 # In pieces, so that this file holds none.
