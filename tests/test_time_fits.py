@@ -9,10 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from redeliver import intake
 from redeliver.channels.attempt import ATTEMPT_SECONDS
 from redeliver.channels.sources import ParameterStore
 from redeliver.core.hold import PROBE_FOR
@@ -105,7 +102,7 @@ def room(members: int = 1) -> timedelta:
 
 
 def left_to_store(times: Times) -> int:
-    """Return how many messages of a batch are left, at most, when its last attempt is over and 2 s of the run remain.
+    """Return how many messages of a batch are left, at most, when its last attempt is over: WRITE_MARGIN is left.
 
     Attempts begin as long as there is room: the last one when room is just left, after others that took all they may.
     """
@@ -209,49 +206,6 @@ def test_an_attempt_begins_only_if_there_is_room_for_it_and_its_writes(members: 
     begins = World().deliver().room
     assert begins(Until(Clock(), NOW + room(members)), members)
     assert not begins(Until(Clock(), NOW + room(members) - timedelta(microseconds=1)), members)
-
-
-class Slow:
-    """A store whose every request takes a while."""
-
-    def __init__(self, real: Any, clock: Clock) -> None:
-        self._real, self._clock = real, clock
-
-    def __getattr__(self, name: str) -> Any:
-        def request(*arguments: Any) -> Any:
-            self._clock.pass_by(WRITE_EACH.total_seconds())
-            return getattr(self._real, name)(*arguments)
-
-        return request
-
-
-class Nowhere:
-    """A dead-letter queue that nothing comes to."""
-
-    def put(self, body: str, reason: str) -> None:
-        raise AssertionError(reason)
-
-
-@settings(max_examples=300)
-@given(st.floats(0, ATTEMPT_SECONDS))
-def test_a_batch_is_stored_within_its_run_however_long_its_attempts_take(seconds: float) -> None:
-    times, world = read(TEMPLATE), World()
-    ledger: Any = Slow(world.memory, world.clock)
-    rows: Any = Slow(world.rows, world.clock)
-    world.ledger, world.states = ledger, rows
-    accept, deadline = world.new_accept(), world.deadline(times.run)
-
-    def respond(dispatch: Dispatch) -> Outcome:
-        last = deadline.left() - timedelta(seconds=seconds) < room()
-        world.clock.pass_by(ATTEMPT_SECONDS if last else seconds)
-        return Delivered()
-
-    names = [f"ops-{number}" for number in range(times.batch)]
-    for name in names:
-        world.add_channel(name).respond = respond
-        body = f'{{"channel": "{name}", "dedup_key": "k", "kind": "x", "subject": "x", "body": "x"}}'
-        assert intake.message(accept, body, Nowhere(), deadline).result in ("sent", "accepted")
-    assert deadline.left() >= timedelta()
 
 
 def test_a_message_that_comes_again_during_its_attempt_is_a_duplicate_and_sends_nothing() -> None:

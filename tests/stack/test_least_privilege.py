@@ -109,7 +109,7 @@ def on_the_rest(names: Names) -> Iterator[Call]:
         taken = {"RoleArn": names[f"{role}.Arn"], "RoleSessionName": "least-privilege"}
         yield Call(f"sts:AssumeRole {role}", "sts", "assume_role", taken)
     event = {"EventBusName": names["NotificationBus"], "Source": "x", "DetailType": "x", "Detail": "{}"}
-    yield Call("events:PutEvents", "events", "put_events", {"Entries": [event]})
+    yield Call("events:PutEvents NotificationBus", "events", "put_events", {"Entries": [event]})
     yield Call("sns:Publish", "sns", "publish", {"PhoneNumber": "+4915112345678", "Message": "x"})
     content = {"Simple": {"Subject": {"Data": "x"}, "Body": {"Text": {"Data": "x"}}}}
     mail = {"FromEmailAddress": "a@example.com", "Destination": {"ToAddresses": ["b@example.com"]}, "Content": content}
