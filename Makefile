@@ -11,7 +11,7 @@ export AWS_DEFAULT_REGION := eu-central-1
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header --upgrade
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo local local-logs test check lint types contracts build validate coverage bench lock clean
+.PHONY: help setup demo local local-logs test check lint types contracts build validate security coverage bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ local-logs: setup ## Follow the functions' logs of `make local`
 test: setup ## Run all tests, those on the local stack included
 	@python -m pytest --cov --cov-report= --cov-fail-under=0
 
-check: lint types contracts build validate coverage ## Everything that must pass before a change lands
+check: lint types contracts build validate security coverage ## Everything that must pass before a change lands
 
 lint: setup ## ruff: style and common mistakes
 	@ruff check .
@@ -50,6 +50,10 @@ validate: setup ## sam validate and cfn-lint on the templates
 	@sam validate --lint
 	@cfn-lint template.yaml infra/observability.yaml infra/apprise_layer.yaml
 
+security: setup ## Known vulnerabilities, secrets in files, weaknesses of the templates; makes two environments more
+	@PATH='$(SYSTEM_PATH)' python3 infra/local/setup.py security checkov
+	@python -m infra.security
+
 # Silent when all is well, so that the tests' own summary stays the last thing said.
 coverage: test ## Branch coverage of the last test run: 95 % in all, 100 % of the core
 	@coverage report --format=total >/dev/null || { coverage report; exit 1; }
@@ -65,7 +69,7 @@ bench: setup ## Benchmarks; they measure and are no part of the tests
 lock: ## Renew requirements/*.txt and the layer's pins from requirements/*.in
 	cd requirements && $(LOCK) layer.in -o ../layers/common/requirements.txt
 	cd requirements && $(LOCK) apprise.in -o ../layers/apprise/requirements.txt
-	cd requirements && for name in dev stack sam; do $(LOCK) $$name.in -o $$name.txt || exit 1; done
+	cd requirements && for name in dev stack sam security checkov; do $(LOCK) $$name.in -o $$name.txt || exit 1; done
 
 clean: ## Remove the environments and everything that was built
 	rm -rf .venv .tools .aws-sam .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,8 +1,8 @@
-"""Make the three environments the project works in: its own, the local stack's, and SAM's.
+"""Make the environments the project works in: its own, the local stack's, and SAM's; others if they are named.
 
-They cannot share one: ministack and aws-sam-cli each pin botocore. All three are made from one interpreter,
-because functions built for it run on the stack's. Only the standard library is used here, in words that an
-old Python still understands, so that the message about its age can be read.
+They cannot share one: ministack and aws-sam-cli each pin botocore. All are made from one interpreter, because
+functions built for it run on the stack's. Only the standard library is used here, in words that an old Python
+still understands, so that the message about its age can be read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ ENVIRONMENTS = {
     "project": (ROOT / ".venv", ROOT / "requirements" / "dev.txt"),
     "stack": (ROOT / ".tools" / "stack", ROOT / "requirements" / "stack.txt"),
     "sam": (ROOT / ".tools" / "sam", ROOT / "requirements" / "sam.txt"),
+    # Only `make security` needs these.
+    "security": (ROOT / ".tools" / "security", ROOT / "requirements" / "security.txt"),
+    "checkov": (ROOT / ".tools" / "checkov", ROOT / "requirements" / "checkov.txt"),
 }
+USUAL = ["project", "stack", "sam"]
 # Of an active virtual environment, the interpreter it was made from.
 PROBE = "import sys; import ensurepip, venv; print('%d.%d' % sys.version_info[:2], sys.base_prefix)"
 NO_PYTHON = """\
@@ -36,12 +40,12 @@ class SetupError(Exception):
     """What a person has to put right first."""
 
 
-def main() -> int:
-    """Bring every environment up to date, at once, and say what was done."""
+def main(names: list[str]) -> int:
+    """Bring environments up to date, at once, and say what was done."""
     try:
         with _one_at_a_time():
             python, version = choose_interpreter()
-            stale = [name for name in ENVIRONMENTS if not _is_fresh(name, python, version)]
+            stale = [name for name in names if not _is_fresh(name, python, version)]
             if stale:
                 _say(f"making {', '.join(stale)} with Python {version} (about a minute)")
                 _make_all(stale, python, version)
@@ -149,4 +153,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:] or USUAL))
