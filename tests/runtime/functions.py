@@ -10,14 +10,15 @@ from infra.local.stack import STAGE, FunctionFailedError, LocalStack
 from tests.stores import tables
 from tests.test_template import RESOURCES, TEMPLATE
 
-QUEUE = "SendDeadLetterQueue"
+QUEUES = ("SendQueue", "SendDeadLetterQueue")
+BUS = "NotificationBus"
 
 
 class Functions(LocalStack):
     """A stack as the template describes it, whose functions are run by Lambda's own runtime instead of the stack's.
 
-    Tables and queue are made one by one, in a second. A deployment to the same stand-in, which tests/stack has, would
-    add a good part of the time that this folder takes; moto's server would do too, but needs packages more.
+    Tables, queues and bus are made one by one, in a second. A deployment to the same stand-in, which tests/stack has,
+    would add a good part of the time that this folder takes; moto's server would do too, but needs packages more.
     """
 
     def __init__(self, packages: Path, parameters: dict[str, str]) -> None:
@@ -52,8 +53,9 @@ class Functions(LocalStack):
     def _deploy(self) -> dict[str, str]:
         for name, properties in tables().items():
             self.client("dynamodb").create_table(TableName=name, **properties)
-        queue = self.client("sqs").create_queue(QueueName=QUEUE)
-        return {name: name for name in tables()} | {QUEUE: queue["QueueUrl"]}
+        queues = {name: self.client("sqs").create_queue(QueueName=name)["QueueUrl"] for name in QUEUES}
+        self.client("events").create_event_bus(Name=BUS)
+        return {name: name for name in (*tables(), BUS)} | queues
 
     def _variables(self, function: str) -> dict[str, str]:
         common = TEMPLATE["Globals"]["Function"]["Environment"]["Variables"]

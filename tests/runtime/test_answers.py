@@ -5,6 +5,7 @@ import pytest
 from infra.local.runtime_api import LARGEST_ANSWER
 from redeliver.core.request import MOST_NOTIFICATIONS
 from tests.runtime.functions import Functions
+from tests.stack.scene import Scene
 from tests.stores import tables
 
 LONGEST = 1024  # bytes of a dedup key, and characters of what an invalid notification is echoed with
@@ -54,3 +55,13 @@ def test_counts_have_room_for_twenty_thousand_channels(functions: Functions) -> 
     # Every number as long as the moment of the hold, which is more than any of the others comes to.
     longest = len(answer.body) + sum(len(str(FAR_OFF)) - len(str(count[name])) for count in counts for name in NUMBERS)
     assert longest / some * 20_000 < LARGEST_ANSWER
+
+
+@pytest.mark.parametrize("field", ["channel", "dedup_key"])
+def test_half_a_surrogate_pair_in_what_is_echoed_spoils_no_other_answer(
+    functions: Functions, scene: Scene, field: str
+) -> None:
+    listed = [scene.notification("good"), scene.notification("bad") | {field: "a\ud800"}]
+    answer = functions.running("SendFunction").invoke({"notifications": listed})
+    assert scene.told() == ["good"]
+    assert [result["result"] for result in answer.value["results"]] == ["sent", "invalid"]

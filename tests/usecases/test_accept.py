@@ -1,3 +1,4 @@
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -347,3 +348,11 @@ def test_what_no_time_is_left_to_store_goes_back_unstored() -> None:
         world.send(dedup_key="b", left=timedelta(seconds=1.9))
     assert not world.has("b")
     assert world.send(dedup_key="B", kind="NO", left=timedelta(seconds=1)).result == "invalid"  # whenever it comes
+
+
+@pytest.mark.parametrize("field", ["channel", "dedup_key"])
+def test_half_a_surrogate_pair_in_what_is_echoed_spoils_no_other_answer(field: str) -> None:
+    world = World()
+    answer = world.accept(raw(**{field: "a\ud800"}), world.deadline())
+    assert answer.result == "invalid"
+    json.dumps(answer.as_json(), ensure_ascii=False).encode()  # as Lambda's runtime does from Python 3.12 on

@@ -238,4 +238,5 @@ def _answer(result: str, record: Notification, error: str | None = None) -> Answ
 
 def _echo(raw: object, name: str) -> str | None:
     value = raw.get(name) if isinstance(raw, Mapping) else None
-    return value[:1024] if isinstance(value, str) else None
+    # Half a surrogate pair is no text: Lambda could not write it, and the answers beside it would be lost.
+    return value[:1024].encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else None

@@ -13,6 +13,7 @@ from redeliver.survey import survey
 
 COMMANDS = ("counts", "redrive")
 _MOST_KEYS = 1000
+_LONGEST_REASON = 64  # of a hold: a row that somebody wrote by hand must not make the answer too long
 
 
 class InvalidCommand(ValueError):
@@ -55,7 +56,7 @@ class Operate:
                 "dead_letters": self.lanes.dead_letters(state.channel),
                 "oldest_due_seconds": lane.oldest_due_seconds(now),
                 "hold_until": moments.to_epoch(state.hold_until) if held and state.hold_until else None,
-                "hold_reason": state.hold_reason if held else None,
+                "hold_reason": (state.hold_reason or "")[:_LONGEST_REASON] if held else None,
             }
         totals = {name: sum(int(c[name] or 0) for c in channels.values()) for name in ("pending", "dead_letters")}
         self.telemetry.log("counts", channels=channels, **totals)
