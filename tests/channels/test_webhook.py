@@ -85,7 +85,7 @@ def test_each_try_has_the_same_id_and_body_and_a_fresh_timestamp(endpoint: Endpo
     endpoint.script(HOOK, Step(503), Step(failure="close"), Step())
     moments = iter(NOW + timedelta(seconds=10 * n) for n in range(100))
     channel = webhook(endpoint, transport, clock=lambda: next(moments))
-    assert channel.deliver(single()) == Delivered()
+    assert channel.deliver(single()) == Delivered(maybe_delivered=True)
     first, second, third = endpoint.requests()
     assert first.body == second.body == third.body
     assert len({request.headers["webhook-id"] for request in (first, second, third)}) == 1

@@ -242,6 +242,18 @@ def test_a_body_that_left_without_an_answer_ends_the_layer(
     assert len(endpoint.requests()) == (1 + RETRIES if described.repeatable else 1)
 
 
+def test_a_success_after_a_try_without_an_answer_may_be_the_second(
+    described: Described, make: Made, endpoint: Endpoint
+) -> None:
+    if not described.repeatable:
+        pytest.skip("there is no other try")
+    scripted(endpoint, described, Step(failure="close"), default=described.success)
+    outcome = attempt(described, make())
+    assert isinstance(outcome, Delivered)
+    assert outcome.maybe_delivered
+    assert len(endpoint.requests()) == 2
+
+
 @saying_why
 def test_a_refused_connection_has_delivered_nothing(described: Described, make: Made) -> None:
     with Endpoint() as gone:

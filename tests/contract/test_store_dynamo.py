@@ -4,7 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
 from pynamodb.exceptions import CancellationReason, PutError, TransactWriteError, VerboseClientError
 from pynamodb.models import Model
 
@@ -269,6 +275,15 @@ def test_dead_letters_are_counted_to_their_end() -> None:
 def test_errors_without_a_code_are_told_by_their_kind() -> None:
     with pytest.raises(Unavailable, match="DynamoDB: ConnectionError: Failed to put item"), translated():
         raise PutError(cause=ConnectionError("refused"), msg="Failed to put item")
+
+
+@pytest.mark.parametrize(
+    "kind", [ConnectionClosedError, ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError]
+)
+@pytest.mark.parametrize("guard", [conditional, translated])
+def test_a_request_without_an_answer_is_unavailable_by_its_kind(kind: Any, guard: Any) -> None:
+    with pytest.raises(Unavailable, match=f"DynamoDB: {kind.__name__}: "), guard():
+        raise PutError(cause=kind(endpoint_url="https://dynamodb", error="x"))
 
 
 def test_only_a_lost_condition_is_no_error() -> None:

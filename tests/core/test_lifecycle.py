@@ -1,5 +1,7 @@
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -163,6 +165,14 @@ def test_stale_instead_of_a_claim(seconds: int, stale: bool) -> None:
         assert after.attempt_count == 1
 
 
+def test_stale_after_a_claim_that_died_may_have_been_delivered() -> None:
+    died = replace(CLAIMED, deliver_by=at(30))
+    after = lifecycle.next_step(died, at(65), POLICY, claim_until=at(130))
+    assert after is not None
+    assert (after.last_reason, after.maybe_delivered) == ("expired", True)
+    assert after.history == past(0, "i,interrupted,,")
+
+
 # settle
 
 
@@ -262,6 +272,12 @@ def test_a_retry_later_than_deliver_by_is_stale(seconds: int, status: Status) ->
 def test_maybe_delivered_stays(before: bool, now: bool, expected: bool) -> None:
     assert settle(Retry("timeout", "x", maybe_delivered=now), maybe_delivered=before).maybe_delivered is expected
     assert settle(Reject("r", "x"), maybe_delivered=before).maybe_delivered is before
+
+
+@pytest.mark.parametrize("kind", [Delivered, partial(Reject, "r", "x"), partial(Gone, "r", "x")])
+def test_an_end_tells_what_an_unanswered_try_before_it_may_have_delivered(kind: Callable[..., Outcome]) -> None:
+    assert not settle(kind()).maybe_delivered
+    assert settle(kind(maybe_delivered=True)).maybe_delivered
 
 
 @pytest.mark.parametrize("outcome", [Retry("r", "e" * 5000), Reject("r", "e" * 5000), Gone("r", "e" * 5000)])

@@ -144,7 +144,7 @@ class Deliver:
                 longest = min(2 * longest, _LONGEST_PAUSE)
 
     def _report(self, record: Notification, outcome: Outcome, channel: Channel) -> None:
-        if isinstance(outcome, Retry) and outcome.maybe_delivered:
+        if outcome.maybe_delivered:
             self.telemetry.count("notifications.maybe_delivered", {"channel": record.channel})
         if isinstance(outcome, Delivered):
             self.telemetry.count("notifications.sent", {"channel": record.channel, "kind": record.kind})

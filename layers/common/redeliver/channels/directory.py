@@ -171,10 +171,7 @@ class Configured:
 
 def _told(outcome: Outcome, attempt: Attempt, secrets: frozenset[str]) -> Outcome:
     """Return the outcome as it may be stored and logged, with what any try of the attempt may have delivered."""
-    match outcome:
-        case Delivered():
-            return outcome
-        case Retry():
-            maybe = outcome.maybe_delivered or attempt.maybe_delivered
-            return replace(outcome, error=redact(outcome.error, secrets), maybe_delivered=maybe)
-    return replace(outcome, error=redact(outcome.error, secrets))
+    maybe = outcome.maybe_delivered or attempt.maybe_delivered
+    if isinstance(outcome, Delivered):
+        return replace(outcome, maybe_delivered=maybe)
+    return replace(outcome, error=redact(outcome.error, secrets), maybe_delivered=maybe)

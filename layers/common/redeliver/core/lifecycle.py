@@ -102,18 +102,16 @@ def next_step(record: Notification, now: datetime, policy: Policy, *, claim_unti
     if record.attempt_count >= policy.max_attempts:
         return give_up(record, now, policy)
     if _too_late(record, now, policy):
-        return stale(record, now, policy)
+        return stale(_with_what_died(record), now, policy)
     return claim(record, now, claim_until)
 
 
 def claim(record: Notification, now: datetime, until: datetime) -> Notification:
     """Return the record taken for one attempt; touches no attribute of an index."""
     return replace(
-        record,
-        history=_interrupted(record),
+        _with_what_died(record),
         attempt_count=record.attempt_count + 1,
         claimed_until=moments.ceil(until),
-        maybe_delivered=record.maybe_delivered or unsettled(record),
         updated_at=moments.floor(now),
     )
 
@@ -122,7 +120,7 @@ def give_up(record: Notification, now: datetime, policy: Policy) -> Notification
     """Return a record with no attempt left: its last claim died, or the maximum was lowered meanwhile."""
     if not unsettled(record):
         return _final(record, Status.DEAD_LETTERED, now, policy, reason=record.last_reason or OUT_OF_ATTEMPTS)
-    died = replace(record, maybe_delivered=True, last_error=_DIED, history=_interrupted(record))
+    died = replace(_with_what_died(record), last_error=_DIED)
     return _final(died, Status.DEAD_LETTERED, now, policy, reason=INTERRUPTED)
 
 
@@ -145,7 +143,11 @@ def settle(
 
     `chance` in [0, 1) is for the jitter, `milliseconds` is what the attempt took.
     """
-    record = replace(claimed, history=history.added(claimed.history, history.past(outcome, now, milliseconds)))
+    record = replace(
+        claimed,
+        history=history.added(claimed.history, history.past(outcome, now, milliseconds)),
+        maybe_delivered=claimed.maybe_delivered or outcome.maybe_delivered,
+    )
     match outcome:
         case Delivered(resolve_with=undo):
             sent = {
@@ -188,20 +190,16 @@ def cancel(record: Notification, now: datetime, policy: Policy, *, reason: str) 
     return _final(record, Status.SUPPRESSED, now, policy, reason=redaction.redact(reason))
 
 
-def _interrupted(record: Notification) -> str | None:
-    """Return the history with the attempt that nobody settled: it began when the claim was written."""
+def _with_what_died(record: Notification) -> Notification:
+    """Return the record with the attempt that nobody settled, if there is one: it began when the claim was written."""
     if not unsettled(record):
-        return record.history
-    return history.added(record.history, Past(record.updated_at, Ending.INTERRUPTED, INTERRUPTED))
+        return record
+    died = Past(record.updated_at, Ending.INTERRUPTED, INTERRUPTED)
+    return replace(record, maybe_delivered=True, history=history.added(record.history, died))
 
 
 def _failed(record: Notification, outcome: Retry | Reject | Gone) -> Notification:
-    maybe = isinstance(outcome, Retry) and outcome.maybe_delivered
-    return replace(
-        record,
-        last_error=redaction.redact(outcome.error),
-        maybe_delivered=record.maybe_delivered or maybe,
-    )
+    return replace(record, last_error=redaction.redact(outcome.error))
 
 
 def _retry(

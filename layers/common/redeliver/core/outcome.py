@@ -23,14 +23,12 @@ class Delivered:
 
     resolve_with: str | None = None
     status: int | None = field(default=None, compare=False)
+    maybe_delivered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """It may work later; `wait` is what the endpoint asked for.
-
-    `maybe_delivered` says that the body had left and no answer came.
-    """
+    """It may work later; `wait` is what the endpoint asked for."""
 
     reason: str
     error: str
@@ -46,6 +44,7 @@ class Reject:
     reason: str
     error: str
     status: int | None = field(default=None, compare=False)
+    maybe_delivered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,12 @@ class Gone:
     reason: str
     error: str
     status: int | None = field(default=None, compare=False)
+    maybe_delivered: bool = False
 
 
-# `status`, where there is one, is the endpoint's: for the record's history, and no part of what an outcome is.
+# `maybe_delivered` says that the body of a try had left and no answer to it came: not what the end was, but that there
+# may have been a delivery before it. `status`, where there is one, is the endpoint's: for the record's history, and no
+# part of what an outcome is.
 Outcome = Delivered | Retry | Reject | Gone
 
 

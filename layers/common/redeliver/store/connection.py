@@ -1,6 +1,6 @@
 """One DynamoDB connection per process, and the translation of its errors: once, by their codes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pynamodb.connection import TableConnection
@@ -42,9 +42,10 @@ def translated() -> Iterator[None]:
     try:
         yield
     except PynamoDBException as error:
-        code = error.cause_response_code or type(error.cause).__name__
+        said = _said(error)
+        code = said.get("Code") or type(error.cause).__name__
         kind = Refused if code == _NOT_VALID else Unavailable
-        raise kind(f"DynamoDB: {code}: {error.cause_response_message or error.msg}") from error
+        raise kind(f"DynamoDB: {code}: {said.get('Message') or error.msg}") from error
 
 
 @contextmanager
@@ -55,6 +56,14 @@ def conditional() -> Iterator[list[bool]]:
         try:
             yield met
         except PynamoDBException as error:
-            if error.cause_response_code != _CONDITION_FAILED:
+            if _said(error).get("Code") != _CONDITION_FAILED:
                 raise
             met[0] = False
+
+
+def _said(error: PynamoDBException) -> Mapping[str, str]:
+    # Not pynamodb's own properties: they fail on botocore's errors of connections that broke and of reads that timed
+    # out, which have a response, and it is None.
+    response = getattr(error.cause, "response", None) or {}
+    said: Mapping[str, str] = response.get("Error", {})
+    return said
