@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,3 +86,9 @@ def test_halves_are_smaller_and_lose_nothing(number: int) -> None:
     assert left.digest
     assert right.digest
     assert len({left.batch_id, right.batch_id, whole.batch_id}) == 3
+
+
+@pytest.mark.parametrize(("number", "sizes"), [(500, [500]), (501, [500, 1]), (1000, [500, 500])])
+def test_no_digest_has_more_members_than_one_run_can_write(number: int, sizes: list[int]) -> None:
+    records = [record(dedup_key=str(each)) for each in range(number)]
+    assert [len(run) for run in digest.split(records, lambda _: 1, 10**6)] == sizes

@@ -76,3 +76,11 @@ def test_a_call_ends_in_time_and_stores_what_it_cannot_try(taking: list[float], 
     assert world.clock.now - begun <= left
     claims = [world.get(str(n)).claimed_until for n in range(100)]
     assert all(claim is None or claim <= begun + left + LEASE_MARGIN + timedelta(seconds=1) for claim in claims)
+
+
+def test_the_largest_digest_goes_out_in_one_run() -> None:
+    world = World(max_records=2000)
+    channel = world.add_channel("daily", FakeChannel(mode=Mode.DIGEST, capacity=10**6))
+    world.put(*[record(channel="daily", dedup_key=str(number)) for number in range(1001)])
+    assert world.sweep().sent == 1001
+    assert sorted(len(call.members) for call in channel.calls) == [1, 500, 500]

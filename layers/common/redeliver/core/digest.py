@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from redeliver.core.notification import Dispatch, Notification
 
+# Of one digest: claiming and settling each has to fit into one run, however much the channel takes.
+MOST_MEMBERS = 500
+
 
 def by_recipient(records: Iterable[Notification]) -> list[list[Notification]]:
     """Return the records of each channel and recipient together, groups and members in the order of arrival."""
@@ -21,7 +24,7 @@ def split(
     filled = 0
     for record in records:
         weight = weigh(record)
-        if run and filled + weight > capacity:
+        if run and (filled + weight > capacity or len(run) == MOST_MEMBERS):
             yield tuple(run)
             run, filled = [], 0
         run.append(record)
