@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
+from pynamodb.connection import TableConnection
+from pynamodb.models import Model
 
 from redeliver import settings
 from redeliver.channels.sources import File, ParameterStore
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _QUICK = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 3, "mode": "standard"})
 # A function may take its minute, and what it did is not done again.
 _PATIENT = Config(connect_timeout=3, read_timeout=75, retries={"total_max_attempts": 1})
+_READ_SECONDS = 20  # of DynamoDB: a function has a deadline, a person has not
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -37,21 +40,25 @@ def opened(where: Where) -> Desk:
     functions = DeployedFunctions(session.client("lambda", config=_PATIENT), outputs)
     environment = functions.environment("RetrySweeperFunction")
     told = settings.read({**environment, "FINDINGS_TABLE": outputs["FindingsTable"]})
-    notifications = connect(NotificationModel, outputs["NotificationsTable"])
-    states = DynamoChannelStates(connect(ChannelModel, outputs["ChannelsTable"]))
+    notifications = _connected(NotificationModel, outputs["NotificationsTable"])
+    states = DynamoChannelStates(_connected(ChannelModel, outputs["ChannelsTable"]))
     ledger = DynamoNotifications(notifications)
     return Desk(
         settings=told,
         ledger=ledger,
         lanes=ledger,
         archive=DynamoArchive(notifications),
-        register=DynamoRegister(connect(FindingModel, outputs["FindingsTable"])),
+        register=DynamoRegister(_connected(FindingModel, outputs["FindingsTable"])),
         states=states,
         holds=states,
         deliveries=CloudWatchDeliveries(session.client("cloudwatch", config=_QUICK), f"redeliver-{told.stage}"),
         documents=_documents(told, session),
         functions=functions,
     )
+
+
+def _connected(model: type[Model], table: str) -> TableConnection:
+    return connect(model, table, read_seconds=_READ_SECONDS)
 
 
 def _session(where: Where) -> boto3.Session:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from redeliver.channels.attempt import Attempts
 from redeliver.channels.directory import Configured, Directory
@@ -41,8 +42,11 @@ def target(document: Document, fields: Mapping[str, Field]) -> str:
 
 
 def _shown(field: Field, value: object, document: Document) -> str:
-    if field.secret and not isinstance(field.rule, Url):
-        return MASK
     if value == field.default:
         return ""
-    return redact(str(value), document.secrets)
+    if not field.secret:
+        return redact(str(value), document.secrets)
+    if not isinstance(field.rule, Url):
+        return MASK
+    parts = urlsplit(str(value))
+    return f"{parts.scheme}://{parts.netloc}/{MASK}"

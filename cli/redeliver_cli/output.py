@@ -16,7 +16,7 @@ from rich.text import Text
 
 from redeliver_cli.plain import for_programs, harmless, harmless_lines
 
-_WIDE = 200  # of what is no terminal: nothing is to be broken into lines there
+_WIDE = 10_000  # of what is no terminal: there a row is a line, whatever is in it
 
 
 @dataclass(frozen=True, slots=True)

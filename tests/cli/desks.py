@@ -18,7 +18,7 @@ from tests.world import World
 HOOK = {
     "type": "webhook",
     "url": "https://example.com/hooks/secret-path",
-    "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2La",
+    "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
 }
 
 

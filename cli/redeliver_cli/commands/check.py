@@ -27,6 +27,7 @@ def audit(desk: Desk, output: Output) -> None:
     output.document({"rows": archive.rows, "breaches": [asdict(each) for each in broken]})
     if broken:
         output.table(("rule", "subject", "detail"), [(each.rule, each.subject, each.detail) for each in broken])
-    output.say(f"{archive.rows:,} rows were looked at; {len(broken) or 'none'} break{'' if broken else 's'} a rule")
+    verdict = f"{len(broken):,} breach{'es' if len(broken) > 1 else ''}" if broken else "none breaks a rule"
+    output.say(f"{archive.rows:,} rows were looked at; {verdict}")
     if broken:
         click.get_current_context().exit(1)

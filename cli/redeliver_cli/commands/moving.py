@@ -9,8 +9,8 @@ import click
 
 from redeliver.core import moments
 from redeliver.core.notification import OPEN, Key, Notification, Row
-from redeliver.operator.bulk import RESOLVED as RESOLVED_FINDING
 from redeliver.operator.bulk import NOT_IN_STATE, STALE, Account, Bulk, Decide, to_cancel, to_redrive
+from redeliver.operator.bulk import RESOLVED as RESOLVED_FINDING
 from redeliver.operator.ports import Span
 from redeliver.operator.search import DEAD, Filter, search
 from redeliver.ports import Unavailable

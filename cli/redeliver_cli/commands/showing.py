@@ -1,9 +1,10 @@
 """`show`: one notification and its story."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 
+from redeliver.channels.directory import Configured
 from redeliver.core.history import Ending, Past
 from redeliver.core.notification import Key, Notification, Row
 from redeliver.operator.story import Facts, Story, story
@@ -59,29 +60,29 @@ def show(desk: Desk, output: Output, channel: str, key: str, body: bool) -> None
         output.say(f"\n{row.body}")
         if row.payload is not None:
             output.say(f"\npayload: {row.payload}")
-    if row is None:
+    if row is None or (isinstance(row, Notification) and row.expired(desk.clock())):
         click.get_current_context().exit(1)
 
 
 def _facts(desk: Desk, output: Output, channel: str, row: Row | None) -> Facts:
     finding = row.finding_id if isinstance(row, Notification) else None
-    states = desk.known(channel)
+    states, document = desk.known(channel), _document(desk, output, channel)
+    max_age = document.max_age if isinstance(document, Configured) else None
     return Facts(
         now=desk.clock(),
-        policy=desk.settings.policy,
+        policy=replace(desk.settings.policy, max_age=max_age),
         state=states[0] if states else None,
-        not_configured=_not_configured(desk, output, channel),
+        not_configured=document.why if isinstance(document, NotConfigured) else None,
         finding=desk.register.get(finding) if finding else None,
     )
 
 
-def _not_configured(desk: Desk, output: Output, channel: str) -> str | None:
+def _document(desk: Desk, output: Output, channel: str) -> Configured | NotConfigured | None:
     try:
-        found = looked_up(desk, channel)
+        return looked_up(desk, channel)
     except Unavailable as error:
         output.tell(f"whether the channel is configured could not be found out: {error}")
         return None
-    return found.why if isinstance(found, NotConfigured) else None
 
 
 def _record(output: Output, record: Notification, desk: Desk) -> None:

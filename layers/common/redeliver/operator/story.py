@@ -131,11 +131,17 @@ def _next(record: Notification, facts: Facts) -> str:
     attempts_left = f"{left} of {facts.policy.max_attempts} attempts are left" if left > 0 else "no attempt is left"
     if lifecycle.leased(record, facts.now):
         return f"it is being attempted now, until {_text(record.claimed_until)} at the latest; {attempts_left}"
+    if facts.not_configured is not None:
+        return f"nothing until its channel has a usable document; {attempts_left}"
     if facts.state is not None and facts.state.held(facts.now):
         after = "one record of the channel is tried" if facts.state.hold_reason in PROBED else "it is attempted"
         return f"its channel is left alone until {_text(facts.state.hold_until)}, then {after}; {attempts_left}"
-    if record.next_attempt_at is not None and record.next_attempt_at > facts.now:
-        return f"the next attempt is at {_text(record.next_attempt_at)}; {attempts_left}"
+    then = max(record.next_attempt_at or facts.now, facts.now)
+    step = lifecycle.next_step(record, then, facts.policy, claim_until=then)
+    if step is not None and step.status is Status.DEAD_LETTERED:
+        return f"the first sweep after {_text(then)} parks it instead of sending it: {step.last_reason}"
+    if then > facts.now:
+        return f"the next attempt is at {_text(then)}; {attempts_left}"
     return f"the next sweep takes it; {attempts_left}"
 
 
