@@ -51,10 +51,13 @@ class CloudWatchDeliveries:
         pages = self._client.get_paginator("list_metrics").paginate(
             Namespace=NAMESPACE, MetricName=SENT, Dimensions=[{"Name": "service", "Value": self._service}]
         )
+        seen = set()
         for page in pages:
             for metric in page["Metrics"]:
-                # One that was made with fewer dimensions would count the same deliveries again.
-                if {"channel", "kind"} <= _dimensions(metric).keys():
+                by = _dimensions(metric)
+                # One of fewer dimensions, or named twice, would count the same deliveries again.
+                if {"channel", "kind"} <= by.keys() and (named := (by["channel"], by["kind"])) not in seen:
+                    seen.add(named)
                     yield metric
 
 

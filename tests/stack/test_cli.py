@@ -11,7 +11,7 @@ from infra.local.endpoint import Endpoint, Step
 from infra.local.processes import CREDENTIALS
 from infra.local.stack import STACK, LocalStack
 from redeliver_cli.program import main
-from tests.stack.scene import Scene, until
+from tests.stack.scene import Scene, configure, until
 
 
 class Shell:
@@ -98,3 +98,50 @@ def assert_agrees(scene: Scene, shell: Shell) -> None:
         each = found[name]
         assert each["pending"] + each["retrying"] == counted["pending"], name
         assert (each["dead_letters"], each["hold_reason"]) == (counted["dead_letters"], counted["hold_reason"]), name
+
+
+def test_the_channels_are_listed_checked_and_tested(scene: Scene, endpoint: Endpoint, shell: Shell) -> None:
+    listed = {each["channel"]: each for each in shell.asks("channels")}
+    assert listed[scene.channel]["type"] == "webhook"
+    assert "whsec_" not in json.dumps(listed)
+    assert "valid, webhook" in shell.reads("channels", "check", scene.channel)
+    assert "it arrived" in shell.reads("channels", "test", scene.channel)
+    assert len(scene.received()) == 1
+    endpoint.script(scene.path, default=Step(status=404, body="no such hook"))
+    assert "http_404: HTTP 404: no such hook" in shell.reads("channels", "test", scene.channel, code=1)
+    configure(scene, url="ftp://nowhere")
+    assert "url must be an https:// address" in shell.reads("channels", "check", scene.channel, code=1)
+    assert "there is no SSM parameter" in shell.reads("channels", "check", "nobody", code=1)
+
+
+def test_a_held_channel_waits_and_a_cancelled_one_is_never_sent(scene: Scene, shell: Shell) -> None:
+    shell.reads("hold", scene.channel, "--for", "2h", "--note", "maintenance")
+    [row] = shell.asks("status", "--channel", scene.channel)
+    assert (row["hold_reason"], row["hold_note"]) == ("operator", "maintenance")
+    words = ["--kind", "cve", "--subject", "Text", "--body", "Text"]
+    for key in ("a", "b"):
+        assert shell.asks("send", "--channel", scene.channel, "--key", key, *words)["result"] == "accepted"
+    assert "an operator holds its channel (maintenance)" in shell.reads("show", scene.channel, "a")
+    assert shell.asks("cancel", scene.channel, "a", "--because", "false alarm")["moved"] == 1
+    shell.reads("release", scene.channel)
+    scene.sweep()
+    assert scene.told() == ["b"]
+    assert "it was suppressed: false alarm" in shell.reads("show", scene.channel, "a")
+
+
+def test_news_of_a_finding_goes_to_retention(scene: Scene, shell: Shell) -> None:
+    scene.send("f-1", finding_id="CVE-cli")
+    assert "nobody has said" in shell.reads("show", scene.channel, "f-1")
+    assert shell.asks("finding", "CVE-cli", "active")["kept_active"] == 1
+    assert "is active since" in shell.reads("show", scene.channel, "f-1")
+    assert shell.asks("finding", "CVE-cli", "resolved")["stamped"] == 1
+    assert "it may be forgotten after" in shell.reads("show", scene.channel, "f-1")
+    found = shell.asks("finding", "CVE-cli", "active", "--changed-at", "2020-01-01T00:00:00Z")
+    assert (found["released"], found["kept_active"]) == (0, 0)  # old news
+
+
+def test_a_stack_that_is_not_there_is_3_and_names_the_option(shell: Shell) -> None:
+    found = shell.types("--stack", "nobody", "status")
+    assert found.exit_code == 3
+    assert "--stack" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
