@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redeliver.core.hold import OPERATOR
-from redeliver.core.notification import Notification, Status
+from redeliver.core.notification import Key, Notification, Status, Unreadable
 from redeliver.ports import Unavailable
 from tests.builders import at, final, finding, record
 from tests.cli.desks import Person
@@ -167,6 +167,13 @@ def test_what_another_moves_meanwhile_is_in_the_account(person: Person) -> None:
     answer = person.asks("redrive", "--channel", "ops", "--yes")
     assert answer["left"]["moved by another"] == 1
     assert [person.world.get(key).redrive_count for key in ("a", "b", "timed")] == [1, 1, 1]
+
+
+def test_a_row_that_cannot_be_read_is_left_and_in_the_account(person: Person) -> None:
+    person.world.memory.plant(Key("ops", "bad"))
+    person.world.memory.park(Unreadable(Key("ops", "bad"), "x"), at(-5))
+    answer = person.asks("redrive", "--channel", "ops", "--since", "2026-11-30T11:59:50Z", "--yes")
+    assert answer == {"moved": 0, "left": {"unreadable": 1}, "complete": True}
 
 
 def test_nothing_to_send_again_is_fine(person: Person) -> None:

@@ -146,6 +146,14 @@ def test_of_a_row_that_cannot_be_read_only_what_is_known_counts(wanted: dict[str
     assert Filter(**wanted).takes(row) is expected  # type: ignore[arg-type] # well typed in each case
 
 
+def test_a_parked_row_is_found_by_the_span_of_the_index(store: Pages) -> None:
+    store.plant(Key("ops", "bad"))
+    store.park(Unreadable(Key("ops", "bad"), "x"), at(3))
+    assert found(store, statuses=DEAD, span=Span(at(3), at(3))) == ["bad"]
+    assert found(store, statuses=DEAD, span=Span(at(4), at(5))) == []
+    assert found(store, span=Span(at(3), at(3))) == []
+
+
 def test_the_moment_of_a_record_is_when_it_came_into_its_state() -> None:
     assert moment_of(final(sent_at=at(3), updated_at=at(9))) == at(3)
     assert moment_of(final(Status.DEAD_LETTERED, dead_lettered_at=at(4), updated_at=at(9))) == at(4)

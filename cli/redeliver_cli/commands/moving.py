@@ -164,7 +164,9 @@ class _Move:
     def _ask(self) -> None:
         if not sys.stdin.isatty():
             raise click.UsageError("nothing has been done: --yes is needed where nobody can be asked")
-        click.confirm("Go ahead?", abort=True, err=True)
+        if not click.confirm("Go ahead?", err=True):
+            self._output.tell("nothing has been done")
+            click.get_current_context().exit(1)
 
     def _tell(self, account: Account, *, complete: bool = True) -> None:
         self._output.document(_as_json(account, complete=complete))

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
@@ -84,8 +84,13 @@ def _of(channels: Sequence[str], wanted: Filter) -> Sequence[str]:
 
 
 def _search(archive: Archive, channel: str, wanted: Filter, *, newest_first: bool) -> Iterator[Row]:
+    # The index of dead letters has seen to the span: what cannot be read lies in it too.
+    of_unreadable = replace(wanted, span=Span()) if wanted.statuses == DEAD else wanted
     for page in _pages(archive, channel, wanted, newest_first=newest_first):
-        yield from (row for row in page if wanted.takes(row) and _channel_of(row) == channel)
+        for row in page:
+            meant = wanted if isinstance(row, Notification) else of_unreadable
+            if meant.takes(row) and _channel_of(row) == channel:
+                yield row
 
 
 def _pages(archive: Archive, channel: str, wanted: Filter, *, newest_first: bool) -> Iterator[Sequence[Row]]:
