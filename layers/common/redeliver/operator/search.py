@@ -2,8 +2,9 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from redeliver.core.notification import OPEN, UNREADABLE, Notification, Row, Status, Unreadable
 from redeliver.operator.ports import Archive, Span
@@ -53,9 +54,24 @@ def search(archive: Archive, channels: Sequence[str], wanted: Filter, *, newest_
 
     Dead letters come in the order of their death, what waits longest due first, all else as the table has it.
     """
-    for channel in channels if wanted.channel is None else [wanted.channel]:
-        for page in _pages(archive, channel, wanted, newest_first=newest_first):
-            yield from (row for row in page if wanted.takes(row) and _channel_of(row) == channel)
+    if wanted.finding_id is not None:
+        meant = set(_of(channels, wanted))
+        found = (row for page in archive.pages(wanted.finding_id) for row in page)
+        yield from (row for row in found if wanted.takes(row) and _channel_of(row) in meant)
+        return
+    for channel in _of(channels, wanted):
+        yield from _search(archive, channel, wanted, newest_first=newest_first)
+
+
+def latest(archive: Archive, channels: Sequence[str], wanted: Filter, most: int) -> list[Row]:
+    """Return the newest of the rows that a filter takes, newest first, in memory for no more than `most` of them.
+
+    Dead letters are read from their newest on, and no further than needed; all else has to be read whole.
+    """
+    if wanted.statuses != DEAD or wanted.finding_id is not None:
+        return newest(search(archive, channels, wanted), most)
+    each = [_search(archive, channel, wanted, newest_first=True) for channel in _of(channels, wanted)]
+    return list(islice(heapq.merge(*each, key=_recency, reverse=True), most))
 
 
 def newest(rows: Iterable[Row], most: int) -> list[Row]:
@@ -63,9 +79,21 @@ def newest(rows: Iterable[Row], most: int) -> list[Row]:
     return heapq.nlargest(most, rows, key=_recency)
 
 
+def _of(channels: Sequence[str], wanted: Filter) -> Sequence[str]:
+    return channels if wanted.channel is None else [wanted.channel]
+
+
+def _search(archive: Archive, channel: str, wanted: Filter, *, newest_first: bool) -> Iterator[Row]:
+    # The index of dead letters has seen to the span: what cannot be read lies in it too.
+    of_unreadable = replace(wanted, span=Span()) if wanted.statuses == DEAD else wanted
+    for page in _pages(archive, channel, wanted, newest_first=newest_first):
+        for row in page:
+            meant = wanted if isinstance(row, Notification) else of_unreadable
+            if meant.takes(row) and _channel_of(row) == channel:
+                yield row
+
+
 def _pages(archive: Archive, channel: str, wanted: Filter, *, newest_first: bool) -> Iterator[Sequence[Row]]:
-    if wanted.finding_id is not None:
-        return archive.pages(wanted.finding_id)
     if wanted.statuses == DEAD:
         return archive.dead_letters_of(channel, wanted.span, newest_first=newest_first)
     if wanted.statuses and wanted.statuses <= OPEN:

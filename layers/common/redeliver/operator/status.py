@@ -38,14 +38,20 @@ class ChannelStatus:
 
 
 def status(
-    archive: Archive, lanes: Lanes, deliveries: Deliveries, states: Sequence[ChannelState], now: datetime
+    archive: Archive,
+    lanes: Lanes,
+    deliveries: Deliveries,
+    states: Sequence[ChannelState],
+    now: datetime,
+    *,
+    most_read: int = _MOST_READ,
 ) -> list[ChannelStatus]:
-    """Return where every channel stands, by name."""
-    return [_status_of(archive, lanes, deliveries, state, now) for state in states]
+    """Return where every channel stands, by name; of each lane about `most_read` rows are counted."""
+    return [_status_of(archive, lanes, deliveries, state, now, most_read) for state in states]
 
 
 def _status_of(
-    archive: Archive, lanes: Lanes, deliveries: Deliveries, state: ChannelState, now: datetime
+    archive: Archive, lanes: Lanes, deliveries: Deliveries, state: ChannelState, now: datetime, most_read: int
 ) -> ChannelStatus:
     counts, due, oldest, read = Counter[Status](), 0, now, 0
     for page in archive.waiting_in(state.channel):
@@ -55,7 +61,7 @@ def _status_of(
         due += sum(moment <= now for moment in moments)
         oldest = min([oldest, *moments])
         read += len(page)
-        if read >= _MOST_READ:
+        if read >= most_read:
             break
     held = state.held(now)
     return ChannelStatus(
@@ -69,5 +75,5 @@ def _status_of(
         hold_until=state.hold_until if held else None,
         hold_reason=state.hold_reason if held else None,
         hold_note=state.hold_note if held else None,
-        complete=read < _MOST_READ,
+        complete=read < most_read,
     )

@@ -115,7 +115,7 @@ def _ahead(record: Notification, facts: Facts) -> tuple[str, str | None, str | N
         return (_next(record, facts), *_why_waiting(record, facts))
     if record.status is Status.SENT:
         return "nothing: it was delivered", None, None
-    return ("nothing by itself", *_why_ended(record))
+    return ("nothing by itself", *_why_ended(record, facts))
 
 
 def _asked_again(record: Notification) -> str | None:
@@ -131,11 +131,17 @@ def _next(record: Notification, facts: Facts) -> str:
     attempts_left = f"{left} of {facts.policy.max_attempts} attempts are left" if left > 0 else "no attempt is left"
     if lifecycle.leased(record, facts.now):
         return f"it is being attempted now, until {_text(record.claimed_until)} at the latest; {attempts_left}"
+    if facts.not_configured is not None:
+        return f"nothing until its channel has a usable document; {attempts_left}"
     if facts.state is not None and facts.state.held(facts.now):
         after = "one record of the channel is tried" if facts.state.hold_reason in PROBED else "it is attempted"
         return f"its channel is left alone until {_text(facts.state.hold_until)}, then {after}; {attempts_left}"
-    if record.next_attempt_at is not None and record.next_attempt_at > facts.now:
-        return f"the next attempt is at {_text(record.next_attempt_at)}; {attempts_left}"
+    then = max(record.next_attempt_at or facts.now, facts.now)
+    step = lifecycle.next_step(record, then, facts.policy, claim_until=then)
+    if step is not None and step.status is Status.DEAD_LETTERED:
+        return f"the first sweep after {_text(then)} parks it instead of sending it: {step.last_reason}"
+    if then > facts.now:
+        return f"the next attempt is at {_text(then)}; {attempts_left}"
     return f"the next sweep takes it; {attempts_left}"
 
 
@@ -152,12 +158,22 @@ def _why_waiting(record: Notification, facts: Facts) -> tuple[str, str | None]:
     return "it has not been attempted yet", None
 
 
-def _why_ended(record: Notification) -> tuple[str, str]:
+def _why_ended(record: Notification, facts: Facts) -> tuple[str, str]:
     if record.status is Status.SUPPRESSED:
         return f"it was suppressed: {record.last_reason}", "send it under another dedup key if it is wanted after all"
     reason = record.last_reason or ""
     why, remedy = DEATHS.get(reason, (f"its last attempt failed with {reason}", _REDRIVE))
-    return (f"{why}: {record.last_error}" if record.last_error else why), remedy
+    return (f"{why}: {record.last_error}" if record.last_error else why), remedy + _in_the_way(facts)
+
+
+def _in_the_way(facts: Facts) -> str:
+    """Return what a redrive alone would not get past."""
+    if facts.not_configured is not None:
+        return f"; before that, mend the channel's document: {facts.not_configured}"
+    if facts.state is not None and facts.state.held(facts.now):
+        until = _text(facts.state.hold_until)
+        return f"; its channel is on hold ({facts.state.hold_reason}) until {until}, or until `redeliver release`"
+    return ""
 
 
 def _kept(record: Notification, facts: Facts) -> str:

@@ -22,14 +22,14 @@ class Refused(Unavailable):
     """DynamoDB will never take this request: what it leads to is too large, or is no item."""
 
 
-def connect(model: type[Model], table: str, *, threads: int = 10) -> TableConnection:
-    """Return a model's connection to a table, with a pool for that many threads.
+def connect(model: type[Model], table: str, *, threads: int = 10, read_seconds: int = _READ_SECONDS) -> TableConnection:
+    """Return a model's connection to a table, with a pool for that many threads; who has no deadline may wait longer.
 
     Raw items are read through it: pynamodb's own reading of a page stops at the first item that does not fit.
     """
     model.Meta.table_name = table
     model.Meta.connect_timeout_seconds = _CONNECT_SECONDS
-    model.Meta.read_timeout_seconds = _READ_SECONDS
+    model.Meta.read_timeout_seconds = read_seconds
     model.Meta.max_retry_attempts = _RETRIES
     model.Meta.max_pool_connections = threads
     model._connection = None  # an earlier one is of another table, or of another test's endpoint
