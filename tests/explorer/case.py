@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from redeliver.core.lifecycle import Policy
 from redeliver.core.outcome import Delivered, Outcome
+from redeliver.core.policy import Policy
 from redeliver.ports import Mode
 from tests.explorer.replay import Act
 from tests.explorer.stage import Stage

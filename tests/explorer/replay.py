@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import Key, Row
 from redeliver.core.outcome import Outcome
+from redeliver.core.policy import Policy
 from redeliver.ports import Mode, Page, Unavailable
 from tests.fakes import LOST, FakeChannel
 from tests.stores import Store
@@ -124,7 +124,15 @@ def stopping_world(prompter: Prompter, policy: Policy, mode: Mode) -> World:
         outcome: Outcome = prompter.ask("channel", "answer", dispatch)
         return outcome
 
-    store = Store(**ports, addresses=ports["states"], plant=lambda *item: None)
+    nobody: Any = None  # no operator's command line is among the actors
+    store = Store(
+        **ports,
+        addresses=ports["states"],
+        archive=nobody,
+        register=nobody,
+        holds=nobody,
+        plant=lambda *item: None,
+    )
     world = World(policy=policy, concurrency=1, store=store)
     world.channel = world.add_channel("ops", FakeChannel(mode=mode, respond=respond))
     prompter.world = world

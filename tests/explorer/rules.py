@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from redeliver.core.finding import Finding
 from redeliver.core.hold import OPERATOR, Hold
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import FINAL, OPEN, Notification, Status, Unreadable
+from redeliver.core.policy import Policy
 from redeliver.ports import ChannelState
 from tests.explorer.seen import Event, Seen, need, stored_in
 from tests.explorer.stage import Facts

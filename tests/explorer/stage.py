@@ -51,8 +51,10 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.notifications = self.make(self.findings)
-        ledger = self.notifications
-        self.store = Store(ledger, ledger, self.states, self.states, self.findings, ledger, plant=self._plant)
+        ledger, states, findings = self.notifications, self.states, self.findings
+        self.store = Store(
+            ledger, ledger, states, states, findings, ledger, ledger, findings, states, plant=self._plant
+        )
 
     def _plant(self, key: Key, next_attempt_at: int | None, finding_id: str | None) -> None:
         due = None if next_attempt_at is None else moments.from_epoch(next_attempt_at)

@@ -71,7 +71,7 @@ def writes(**changes: Any) -> Act:
 
 def claims_and_forgets(world: World) -> None:
     """Claim, send, and say nothing of it."""
-    claimed = world.deliver().claim(read(world), world.deadline())
+    claimed = world.deliver().claim(world.channel, read(world), world.deadline())
     if claimed is not None:
         world.channel.deliver(Dispatch((claimed,)))
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from redeliver.core.hold import PROBE_FOR, PROBED
-from redeliver.core.lifecycle import Policy
 from redeliver.core.notification import OPEN, Dispatch, Notification
 from redeliver.core.outcome import Delivered, Reject
+from redeliver.core.policy import Policy
 from redeliver.ports import Unavailable
 from redeliver.sweep import Report
 from tests.explorer.acts import Answered
