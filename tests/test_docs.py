@@ -176,5 +176,5 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_every_kind_of_command_is_looked_at() -> None:
     """Those that are looked at elsewhere: redeliver in tests/cli, sam by `make validate` and the local stack."""
-    known = {"make", "aws", "redeliver", "sam", "git", "python3", "python", "export", "curl"}
+    known = {"make", "pip", "aws", "redeliver", "sam", "git", "python3", "python", "export", "curl"}
     assert {words[0] for _, words in ALL} <= known
