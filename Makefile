@@ -60,6 +60,9 @@ coverage: test ## Branch coverage of the last test run: 95 % in all, 100 % of th
 	@coverage report --format=total --include='*/core/*' --fail-under=100 >/dev/null || \
 		{ coverage report --include='*/core/*' --fail-under=100; exit 1; }
 
+faults: setup ## 2,000 notifications through the stack while everything fails, with three seeds; the tests have a small one
+	@python -m tests.faults --seed 1 2 3
+
 bench: setup ## Benchmarks; they measure and are no part of the tests
 	@python -m tests.benchmarks.sweep
 	@python -m tests.benchmarks.cold_start
