@@ -45,8 +45,6 @@ def wired() -> History:
         lanes=ledger,
         timeline=DynamoTimeline(notifications),
         states=DynamoChannelStates(channels),
-            connect(ChannelModel, wiring.required(environment.channels_table, "CHANNELS_TABLE"))
-        ),
         register=DynamoRegister(findings),
         telemetry=telemetry,
         policy=environment.policy,

@@ -7,7 +7,7 @@ from redeliver.core.notification import Key, Notification, Row, Status
 from redeliver.operator.bulk import RESOLVED, STALE
 from redeliver.operator.desk import Told
 from redeliver.page.asked import View, of_view
-from redeliver.page.listing import pill
+from redeliver.page.listing import heads, pill
 from redeliver.page.markup import Markup, button, joined, moment, said, tag
 
 _LONGEST = 8_000  # characters of a body or a payload
@@ -31,7 +31,7 @@ def detail(told: Told, key: Key, view: View, endpoint: str, notice: Markup) -> M
         tag("div", [back, *_redrive(row, key, view, endpoint)], class_="rh-bar"),
         notice,
         tag("h2", said(record.subject if record else "There is no such record", 1100)),
-        tag("p", [*([pill(row)] if row is not None else []), " ", said(key.channel), " · ", _key(key)]),
+        tag("p", [*([pill(row)] if row is not None else []), said(key.channel), " · ", _key(key)]),
         _sentences(told),
     ]
     if told.story.attempts:
@@ -81,7 +81,7 @@ def _sentences(told: Told) -> Markup:
 
 
 def _attempts(attempts: Sequence[Past]) -> Markup:
-    heads = ("When (UTC)", "How it ended", "Reason", "Status", "Took (ms)")
+    head = heads(("When (UTC)", "How it ended", "Reason", "Answer", "Took (ms)"))
     rows = [
         tag(
             "tr",
@@ -95,7 +95,7 @@ def _attempts(attempts: Sequence[Past]) -> Markup:
         )
         for past in attempts
     ]
-    return tag("div", tag("table", [tag("thead", tag("tr", [tag("th", h) for h in heads])), tag("tbody", rows)]))
+    return tag("div", tag("table", [head, tag("tbody", rows)], class_="rh-narrow"), class_="rh-wide")
 
 
 def _texts(record: Notification) -> list[Markup]:

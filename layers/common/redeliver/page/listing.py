@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from redeliver.core.notification import OPEN, Notification, Row, Unreadable
+from redeliver.core.notification import OPEN, Notification, Row, Status, Unreadable
 from redeliver.operator.paging import Cursor, Page
 from redeliver.operator.search import moment_of
 from redeliver.page.asked import STATUSES, View, of_view
@@ -77,23 +77,30 @@ def _held(state: ChannelState) -> Markup:
 
 
 def _table(rows: Sequence[Row], view: View, endpoint: str) -> Markup:
-    head = tag("thead", tag("tr", [tag("th", name) for name in _HEADS]))
+    head = heads(_HEADS)
     body = tag("tbody", [_row(row, view, endpoint) for row in rows])
     return tag("div", tag("table", [head, body], class_="rh-list"), class_="rh-wide")
+
+
+def heads(names: Sequence[str]) -> Markup:
+    """Return the head of a table; columns of numbers are aligned as these are."""
+    numbers = ("Attempts", "Answer", "Took (ms)")
+    cells = [tag("th", name, class_="rh-number" if name in numbers else None) for name in names]
+    return tag("thead", tag("tr", cells))
 
 
 def _row(row: Row, view: View, endpoint: str) -> Markup:
     known = row if isinstance(row, Notification) else None
     ask = {"do": "story", "channel": row.key.channel, "dedup_key": row.key.dedup_key, "view": of_view(view)}
     title = said(known.subject if known else "an item that is no record", _LONGEST)
-    subject = [button(title, endpoint, ask), tag("div", said(row.key.dedup_key, _LONGEST), class_="rh-key")]
+    subject = joined([title, tag("span", said(row.key.dedup_key, _LONGEST), class_="rh-key")])
     return tag(
         "tr",
         [
             tag("td", moment(moment_of(known) if known else None), class_="rh-time"),
             tag("td", said(row.key.channel)),
             tag("td", said(known.kind if known else "—")),
-            tag("td", subject, class_="rh-subject"),
+            tag("td", button(subject, endpoint, ask), class_="rh-subject"),
             tag("td", pill(row)),
             tag("td", str(known.attempt_count) if known else "—", class_="rh-number"),
             tag("td", _came_to(row), class_="rh-soft"),
@@ -105,6 +112,8 @@ def _came_to(row: Row) -> list[Markup]:
     if isinstance(row, Unreadable):
         return [said(row.problem, _LONGEST)]
     parts = [said(row.last_reason)] if row.last_reason else []
+    if row.last_error and row.status is not Status.SENT:
+        parts.append(tag("div", said(row.last_error, _LONGEST)))
     if row.status in OPEN:
         parts.append(tag("div", ["next ", moment(row.next_attempt_at)], class_="rh-time"))
     return parts

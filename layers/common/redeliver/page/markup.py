@@ -13,6 +13,9 @@ _ACTION = '<cwdb-action action="call" display="widget" endpoint="{endpoint}"{con
 _OF_HTML = {ord(character): f"\\u{ord(character):04x}" for character in "<>&'"}
 
 
+_VOID = frozenset({"input"})
+
+
 class Markup(str):
     """HTML that is fit to be shown as it is."""
 
@@ -36,12 +39,11 @@ def said(value: object, longest: int = 300) -> Markup:
 
 def tag(name: str, content: Content = "", /, **attributes: str | None) -> Markup:
     """Return an element; content that is no Markup is escaped, `class_` is written class, None is left out."""
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    inner = text(content) if isinstance(content, str) else "".join(map(text, content))
+    named = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
+    given = "".join(f' {key}="{html.escape(value)}"' for key, value in named)
+    if name in _VOID:
+        return Markup(f"<{name}{given}>")
+    inner = text(content) if isinstance(content, str) else joined(content)
     return Markup(f"<{name}{given}>{inner}</{name}>")
 
 

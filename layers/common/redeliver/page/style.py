@@ -20,7 +20,7 @@ font:13px/1.45 "Amazon Ember","Helvetica Neue",Roboto,Arial,sans-serif;text-alig
 .redeliver-history cwdb-action{display:none}
 .redeliver-history h2{font-size:17px;line-height:1.3;margin:10px 0 6px;font-weight:600;overflow-wrap:anywhere}
 .redeliver-history h3{font-size:13px;margin:18px 0 6px;font-weight:600}
-.redeliver-history p{margin:6px 0}
+.redeliver-history p{margin:6px 0 10px}
 .rh-bar{display:flex;flex-wrap:wrap;gap:10px;align-items:flex-end;margin:0 0 10px}
 .rh-bar form{display:flex;flex-wrap:wrap;gap:10px;margin:0}
 .rh-bar label{display:block;color:var(--soft);font-size:12px}
@@ -40,12 +40,15 @@ border-bottom:1px solid var(--line);white-space:nowrap;background:var(--band)}
 .redeliver-history td{padding:7px 10px;border-bottom:1px solid var(--line);vertical-align:top;color:var(--ink)}
 .rh-list tbody tr:hover{background:var(--band)}
 .rh-time,.rh-number{white-space:nowrap;font-variant-numeric:tabular-nums}
-.rh-number{text-align:right!important}
+.redeliver-history th.rh-number,.redeliver-history td.rh-number{text-align:right}
+.redeliver-history td.rh-soft{color:var(--soft)}
+.redeliver-history .rh-narrow{width:auto}
 .rh-subject{min-width:260px;overflow-wrap:anywhere}
 .rh-key,.rh-soft{color:var(--soft);font-size:12px;overflow-wrap:anywhere}
 .rh-key{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:11px}
+.rh-subject .rh-key{display:block}
 .rh-pill{display:inline-block;padding:1px 9px;border-radius:10px;font-size:12px;font-weight:600;white-space:nowrap;
-color:var(--other);background:var(--other-on)}
+margin-right:6px;color:var(--other);background:var(--other-on)}
 .rh-sent{color:var(--sent);background:var(--sent-on)}
 .rh-pending{color:var(--wait);background:var(--wait-on)}
 .rh-retrying{color:var(--retry);background:var(--retry-on)}
@@ -53,7 +56,7 @@ color:var(--other);background:var(--other-on)}
 .rh-note{padding:8px 12px;margin:0 0 10px;border-radius:8px;background:var(--band);border-left:3px solid var(--soft)}
 .rh-good{border-left-color:var(--sent)}
 .rh-bad{border-left-color:var(--dead)}
-.rh-facts{display:grid;grid-template-columns:max-content 1fr;gap:5px 18px;margin:0}
+.rh-facts{display:grid;grid-template-columns:150px 1fr;gap:5px 18px;margin:8px 0 0}
 .rh-facts dt{color:var(--soft)}
 .rh-facts dd{margin:0;overflow-wrap:anywhere}
 .redeliver-history pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;padding:10px 12px;border-radius:8px;
