@@ -1,5 +1,6 @@
 """Texts that a page has to survive, in every field that takes them, and a record of each."""
 
+import json
 from typing import Any
 
 from redeliver.core.notification import Notification
@@ -30,7 +31,7 @@ def hostile(text: str) -> dict[str, Any]:
         "subject": text,
         "body": f"{text}\n{text}",
         "recipient": text,
-        "payload": f"[{text!r}]",
+        "payload": json.dumps([text]),
         "finding_id": text[:200],
         "last_reason": text,
         "last_error": text,

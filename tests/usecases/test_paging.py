@@ -41,7 +41,9 @@ def crowd(world: World, number: int = 230) -> list[str]:
             final(channel=chance.choice(CHANNELS), dedup_key=f"k{each}", sent_at=moment, kind=f"kind-{each % 50}")
         )
     world.put(*made)
-    return [one.dedup_key for one in sorted(made, key=lambda one: (-moment_of(one).timestamp(), one.key))]
+    return [
+        one.dedup_key for one in sorted(made, key=lambda one: (-moment_of(one).timestamp(), one.channel, one.dedup_key))
+    ]
 
 
 def test_pages_have_all_records_once_the_newest_first() -> None:
@@ -49,6 +51,14 @@ def test_pages_have_all_records_once_the_newest_first() -> None:
     expected = crowd(world)
     pages = all_of(world)
     assert [len(each) for each in pages] == [50, 50, 50, 50, 30]
+    assert list(chain(*pages)) == expected
+
+
+def test_of_ten_thousand_records_paging_reaches_all() -> None:
+    world = World()
+    expected = crowd(world, 10_000)
+    pages = all_of(world, limits=Limits(page=500))
+    assert len(pages) == 20
     assert list(chain(*pages)) == expected
 
 

@@ -4,6 +4,7 @@ A window of the records is read by their keys and moments alone; of the window, 
 fetched. Where all that is asked for fits into one window the order is that of the whole; beyond it, of each window.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,8 +28,9 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one page may cost: the rows of a window, and the records fetched for a filter that almost none passes."""
+    """The records of a page, and what one may cost: the rows of a window, and the records fetched to be filtered."""
 
+    page: int = PAGE
     index: int = 100_000
     table: int = 20_000
     fetched: int = 2_000
@@ -106,9 +108,9 @@ def page(
     window = _window(timeline, source, chosen, wanted, cursor, left)
     place = _longest_due if source is Source.DUE else _newest
     ordered = sorted(window.entries, key=place)
-    before = cursor.before
-    ahead = ordered if before is None else [entry for entry in ordered if place(entry) > place(before)]
-    rows, passed = _fetched(lanes, ahead[: limits.fetched], wanted, now)
+    begun = 0 if cursor.before is None else bisect_right(ordered, place(cursor.before), key=place)
+    ahead = ordered[begun:]
+    rows, passed = _fetched(lanes, ahead[: limits.fetched], wanted, now, limits.page)
     if passed < len(ahead):
         following: Cursor | None = Cursor(cursor.channel, cursor.after, ahead[passed - 1])
     else:
@@ -116,7 +118,7 @@ def page(
     whole = window.next is None and cursor.channel is None
     if not (whole and _exact(source, wanted)):
         return Page(rows, following, whole)
-    return Page(rows, following, whole, len(ordered) - len(ahead) + 1, len(ordered))
+    return Page(rows, following, whole, begun + 1, len(ordered))
 
 
 def _source(wanted: Filter) -> Source:
@@ -148,27 +150,28 @@ def _window(
     return _Window(entries, None)
 
 
-def _fetched(lanes: Lanes, ahead: Sequence[Entry], wanted: Filter, now: datetime) -> tuple[list[Row], int]:
+def _fetched(lanes: Lanes, ahead: Sequence[Entry], wanted: Filter, now: datetime, most: int) -> tuple[list[Row], int]:
     """Return a page of rows that are what an index said they were, and how many entries it took."""
     rows: list[Row] = []
-    for passed, row in enumerate(_looked_at(lanes, ahead), start=1):
+    for passed, row in enumerate(_looked_at(lanes, ahead, most), start=1):
         if row is not None and wanted.takes(row) and not (isinstance(row, Notification) and row.expired(now)):
             rows.append(row)
-        if len(rows) == PAGE:
+        if len(rows) == most:
             return rows, passed
     return rows, len(ahead)
 
 
-def _looked_at(lanes: Lanes, entries: Sequence[Entry]) -> Iterator[Row | None]:
-    for first in range(0, len(entries), PAGE):
-        keys = [entry.key for entry in entries[first : first + PAGE]]
+def _looked_at(lanes: Lanes, entries: Sequence[Entry], at_once: int) -> Iterator[Row | None]:
+    for first in range(0, len(entries), at_once):
+        keys = [entry.key for entry in entries[first : first + at_once]]
         found = {row.key: row for row in lanes.fetch(keys)}
         yield from map(found.get, keys)
 
 
-def _newest(entry: Entry) -> tuple[float, Key]:
-    return -entry.moment.timestamp(), entry.key
+# Plain texts: comparing keys as such would take most of a page's time.
+def _newest(entry: Entry) -> tuple[float, str, str]:
+    return -entry.moment.timestamp(), entry.key.channel, entry.key.dedup_key
 
 
-def _longest_due(entry: Entry) -> tuple[float, Key]:
-    return entry.moment.timestamp(), entry.key
+def _longest_due(entry: Entry) -> tuple[float, str, str]:
+    return entry.moment.timestamp(), entry.key.channel, entry.key.dedup_key
