@@ -105,5 +105,5 @@ def test_a_hold_is_shown(scene: Scene) -> None:
 
 def test_a_call_that_makes_no_sense_is_told_so_and_logged_as_no_error(scene: Scene) -> None:
     page = ask(scene.stack, {"do": "list", "view": {"status": "<b>"}})
-    assert "This cannot be shown: status: must be one of" in page
+    assert "This did not work: status: must be one of" in page
     assert "<b>" not in page

@@ -185,7 +185,7 @@ def test_a_store_that_is_busy_is_said_and_not_raised(world: World) -> None:
     world.put(final(DEAD))
     world.ledger.will("refused")
     page = ask(world, {"do": "redrive", "channel": "ops", "dedup_key": "k1"})
-    assert "This cannot be shown" in seen(page)
+    assert "This did not work" in seen(page)
     assert world.get().status is DEAD
 
 
@@ -270,7 +270,7 @@ def cases() -> Iterator[tuple[dict[str, Any], str]]:
 def test_a_call_that_makes_no_sense_names_its_field(world: World, event: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidAsk, match=message):
         read(event)
-    assert "This cannot be shown" in seen(Reader(widget(world)(event, ARN)))
+    assert "This did not work" in seen(Reader(widget(world)(event, ARN)))
 
 
 def test_a_view_comes_back_as_it_went() -> None:

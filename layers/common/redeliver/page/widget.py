@@ -45,7 +45,7 @@ class Widget:
             shown = self._shown(read(event), endpoint)
         except (InvalidAsk, Unavailable) as error:
             again = button("First page", endpoint, {"do": "list"}, style="rh-quiet")
-            shown = joined([tag("p", f"This cannot be shown: {error}", class_="rh-note rh-bad"), again])
+            shown = joined([tag("p", f"This did not work: {error}", class_="rh-note rh-bad"), again])
         return _framed(shown, event)
 
     def _shown(self, asked: Asked, endpoint: str) -> Markup:
