@@ -14,6 +14,7 @@ from pynamodb.connection import TableConnection
 
 from redeliver.core import moments
 from redeliver.core.notification import Key
+from redeliver.operator.paging import Timeline
 from redeliver.operator.ports import Archive, Holds, Register
 from redeliver.ports import Addresses, ChannelStates, FindingRecords, Findings, Lanes, Ledger
 from redeliver.store.archive import DynamoArchive, DynamoRegister
@@ -22,7 +23,9 @@ from redeliver.store.connection import connect
 from redeliver.store.findings import DynamoFindingRecords, DynamoFindings
 from redeliver.store.models import ChannelModel, FindingModel, NotificationModel
 from redeliver.store.notifications import DynamoNotifications
+from redeliver.store.timeline import DynamoTimeline
 from tests.memory import MemoryFindings, MemoryNotifications, MemoryStates
+from tests.memory_timeline import MemoryTimeline
 
 TEMPLATE = Path(__file__).parent.parent / "template.yaml"
 _OURS = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
@@ -41,6 +44,7 @@ class Store:
     archive: Archive
     register: Register
     holds: Holds
+    timeline: Timeline
     plant: Callable[[Key, int | None, str | None], None]
     client: Any = None
 
@@ -109,6 +113,7 @@ def dynamo() -> Iterator[Store]:
             DynamoArchive(notifications),
             DynamoRegister(findings),
             states,
+            DynamoTimeline(notifications),
             plant,
             client,
         )
@@ -125,7 +130,8 @@ def memory() -> Iterator[Store]:
         ledger.plant(key, next_attempt_at=due, finding_id=finding_id)
 
     states = MemoryStates()
-    yield Store(ledger, ledger, states, states, findings, ledger, ledger, findings, states, plant)
+    timeline = MemoryTimeline(ledger)
+    yield Store(ledger, ledger, states, states, findings, ledger, ledger, findings, states, timeline, plant)
 
 
 BOTH = {"memory": memory, "dynamo": dynamo}

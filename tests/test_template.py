@@ -14,7 +14,7 @@ from redeliver import settings
 from redeliver.core import request
 
 ROOT = Path(__file__).resolve().parents[1]
-FUNCTIONS = ("SendFunction", "RetrySweeperFunction", "RetentionFunction")
+FUNCTIONS = ("SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction")
 TABLES = ("NotificationsTable", "FindingsTable", "ChannelsTable")
 NAMED_OUTPUTS = {*FUNCTIONS, *TABLES, "SendQueue", "SendDeadLetterQueue", "NotificationBus"}
 DEFAULTS = {
@@ -117,6 +117,8 @@ def test_functions_are_given_what_they_read_and_nothing_else() -> None:
     assert set(_variables("SendFunction")) == common | retry | {"SEND_DEAD_LETTER_QUEUE_URL"}
     assert set(_variables("RetrySweeperFunction")) == common | retry | {"SWEEP_MAX_RECORDS", "SWEEP_CONCURRENCY"}
     assert set(_variables("RetentionFunction")) == common | {"FINDINGS_TABLE", "SEND_QUEUE_URL"}
+    history = {"CHANNELS_TABLE", "FINDINGS_TABLE", "MAX_DELIVERY_ATTEMPTS"}
+    assert set(_variables("HistoryFunction")) == common | history
 
 
 def test_the_queue_hides_a_message_longer_than_any_run_takes() -> None:
@@ -188,7 +190,8 @@ def test_there_is_an_event_for_each_trigger() -> None:
     assert {path.stem for path in EVENTS} == {
         "send_one", "send_many", "send_queue", "send_queue_invalid", "retry_sweeper_schedule", "retry_sweeper_counts",
         "retry_sweeper_redrive", "retention_finding_active", "retention_finding_resolved",
-        "retention_finding_deleted", "retention_schedule", "retention_forgotten",
+        "retention_finding_deleted", "retention_schedule", "retention_forgotten", "history_describe", "history_page",
+        "history_story", "history_redrive",
     }  # fmt: skip
 
 

@@ -22,7 +22,12 @@ from infra.local.processes import CREDENTIALS, REGION, aws_environment, run, ter
 STACK = "redeliver-local"
 BUCKET = "redeliver-local-artifacts"
 STAGE = "local"
-LOG_GROUPS = {"SendFunction": "send", "RetrySweeperFunction": "retry_sweeper", "RetentionFunction": "retention"}
+LOG_GROUPS = {
+    "SendFunction": "send",
+    "RetrySweeperFunction": "retry_sweeper",
+    "RetentionFunction": "retention",
+    "HistoryFunction": "history",
+}
 
 logger = logging.getLogger(__name__)
 

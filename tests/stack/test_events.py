@@ -8,7 +8,12 @@ import pytest
 from infra.local.stack import LocalStack
 
 EVENTS = Path(__file__).resolve().parents[1] / "events"
-FUNCTIONS = {"send": "SendFunction", "retry": "RetrySweeperFunction", "retention": "RetentionFunction"}
+FUNCTIONS = {
+    "send": "SendFunction",
+    "retry": "RetrySweeperFunction",
+    "retention": "RetentionFunction",
+    "history": "HistoryFunction",
+}
 # What the answer has, whatever else the shared stack holds by then.
 ANSWERS: dict[str, set[str]] = {
     "send_one": {"results"},
@@ -24,10 +29,23 @@ ANSWERS: dict[str, set[str]] = {
     "retention_schedule": {"stamped", "released", "kept_active", "removed"},
     "retention_forgotten": {"stamped", "released", "kept_active", "removed"},
 }
+# The page answers with a text.
+TEXTS = {
+    "history_describe": "### Widget parameters",
+    "history_page": "There is nothing of the kind.",
+    "history_story": "there is no such notification",
+    "history_redrive": "Not sent again: no longer in that state.",
+}
 
 
 def test_every_event_file_is_tried() -> None:
-    assert {path.stem for path in EVENTS.glob("*.json")} == set(ANSWERS)
+    assert {path.stem for path in EVENTS.glob("*.json")} == {*ANSWERS, *TEXTS}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_event_of_the_page(stack: LocalStack, name: str) -> None:
+    event = json.loads((EVENTS / f"{name}.json").read_text())
+    assert TEXTS[name] in stack.invoke(FUNCTIONS["history"], event)
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -1,0 +1,1 @@
+"""The history page: what an operator sees of the records, as the HTML of a CloudWatch custom widget."""
