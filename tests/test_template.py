@@ -151,7 +151,7 @@ def test_every_queue_is_encrypted() -> None:
 
 
 def test_what_a_function_fails_at_goes_to_a_queue_with_its_error() -> None:
-    for name in FUNCTIONS:
+    for name in set(FUNCTIONS) - {"HistoryFunction"}:  # which is called by a person's browser, who sees the error
         failed = RESOURCES[name]["Properties"]["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]
         assert failed == {"Type": "SQS", "Destination": {"GetAtt": "EventDeadLetterQueue.Arn"}}
 

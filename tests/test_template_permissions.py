@@ -67,6 +67,18 @@ MAY = {
         "sqs:SendMessage SendQueue",
         "sqs:SendMessage EventDeadLetterQueue",
     },
+    "HistoryRole": {
+        "logs:CreateLogStream HistoryLogGroup",
+        "logs:PutLogEvents HistoryLogGroup",
+        "dynamodb:Query NotificationsTable",
+        "dynamodb:Query NotificationsTable/index/due",
+        "dynamodb:Query NotificationsTable/index/dead_letters",
+        "dynamodb:GetItem NotificationsTable",
+        "dynamodb:BatchGetItem NotificationsTable",
+        "dynamodb:UpdateItem NotificationsTable",
+        "dynamodb:Scan ChannelsTable",
+        "dynamodb:GetItem FindingsTable",
+    },
 }
 # What a resource may leave open, and why.
 WILDCARDS = {

@@ -131,6 +131,7 @@ def stopping_world(prompter: Prompter, policy: Policy, mode: Mode) -> World:
         archive=nobody,
         register=nobody,
         holds=nobody,
+        timeline=nobody,
         plant=lambda *item: None,
     )
     world = World(policy=policy, concurrency=1, store=store)

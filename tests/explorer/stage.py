@@ -11,6 +11,7 @@ from redeliver.core.notification import Key, Notification, Unreadable
 from redeliver.ports import ChannelState
 from tests.explorer.replay import Operation, kept
 from tests.memory import Broken, MemoryFindings, MemoryNotifications, MemoryStates, Stored
+from tests.memory_timeline import MemoryTimeline
 from tests.stores import Store
 
 
@@ -52,8 +53,9 @@ class Stage:
     def __post_init__(self) -> None:
         self.notifications = self.make(self.findings)
         ledger, states, findings = self.notifications, self.states, self.findings
+        timeline = MemoryTimeline(ledger)
         self.store = Store(
-            ledger, ledger, states, states, findings, ledger, ledger, findings, states, plant=self._plant
+            ledger, ledger, states, states, findings, ledger, ledger, findings, states, timeline, plant=self._plant
         )
 
     def _plant(self, key: Key, next_attempt_at: int | None, finding_id: str | None) -> None:

@@ -102,7 +102,7 @@ def on_parameters() -> Iterator[Call]:
 
 def on_the_rest(names: Names) -> Iterator[Call]:
     """What no function does: call the others, take their roles, ask for notifications, send unless it was allowed."""
-    for function in ("SendFunction", "RetrySweeperFunction", "RetentionFunction"):
+    for function in ("SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction"):
         called = {"FunctionName": names[function], "Payload": b'{"command": "counts"}'}
         yield Call(f"lambda:InvokeFunction {function}", "lambda", "invoke", called)
     for role in MAY:
