@@ -95,7 +95,7 @@ def test_variables_are_the_parameters_of_the_same_words_and_pass_the_settings(fu
         (parameter, bound, re.sub(r"(?<!^)(?=[A-Z])", "_", parameter).upper())
         for parameter, each in TEMPLATE["Parameters"].items()
         for bound in ("MinValue", "MaxValue")
-        if each["Type"] == "Number"
+        if each["Type"] == "Number" and "Alarm" not in parameter  # those are for CloudWatch, no function reads them
     ],
 )
 def test_numbers_have_the_bounds_of_the_settings(parameter: str, bound: str, variable: str) -> None:
@@ -209,3 +209,13 @@ def test_queue_messages_carry_the_digest_of_their_body(name: str) -> None:
     event = json.loads((ROOT / "tests" / "events" / f"{name}.json").read_text())
     for record in event["Records"]:
         assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
+
+
+def test_where_an_alarm_rings_is_a_parameter_and_reaches_it() -> None:
+    handed_on = RESOURCES["Observability"]["Properties"]["Parameters"]
+    alarms = {n: e["Properties"] for n, e in OBSERVABILITY["Resources"].items() if n.endswith("Alarm")}
+    assert len(alarms) == 6
+    for name, alarm in alarms.items():
+        limit = alarm["Period"] if name == "SweeperSilenceAlarm" else alarm["Threshold"]
+        assert handed_on[limit["Ref"]] == limit, name
+        assert limit["Ref"] in TEMPLATE["Parameters"], name
