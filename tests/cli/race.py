@@ -14,6 +14,7 @@ from tests.builders import final
 from tests.cli.bare_stack import BareStack
 
 _BATCH = 25  # DynamoDB's limit of a batch write
+_PATIENCE = 1800  # seconds; ten thousand on a busy machine take a while
 _CHANNELS = 20  # the local stack sorts a channel's index anew for each page
 COMMAND = ("redrive", "--reason", "http_503", "--yes", "--rate", "0", "--json")
 
@@ -78,7 +79,7 @@ def _operator(stack: BareStack) -> "subprocess.Popen[str]":
 
 
 def _moved(operator: "subprocess.Popen[str]") -> int:
-    output, errors = operator.communicate(timeout=300)
+    output, errors = operator.communicate(timeout=_PATIENCE)
     assert operator.returncode == 0, errors
     return int(json.loads(output)["moved"])
 

@@ -27,7 +27,7 @@ _NAMED = "--channel, --kind, --reason, --finding, --since or --until"
 
 def _named_or_filtered(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.argument("key", type=KEY, required=False)(command)
-    command = click.argument("named", metavar="[CHANNEL", type=CHANNEL, required=False)(command)
+    command = click.argument("named", metavar="[CHANNEL]", type=CHANNEL, required=False)(command)
     command = click.option("--yes", is_flag=True, help="Do not ask.")(command)
     command = click.option(
         "--rate",
