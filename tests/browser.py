@@ -17,6 +17,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+WHY_NOT = "no Chromium on this machine (Debian: apt-get install chromium; .ci/run installs it where it may)"
 _PATIENCE_SECONDS = 60
 _FLAGS = (
     "--headless=new", "--remote-debugging-port=0", "--no-first-run", "--no-default-browser-check", "--disable-gpu",

@@ -10,7 +10,7 @@ import pytest
 
 from infra.local.page import HistoryPage, event_of
 from infra.local.stack import FunctionFailedError
-from tests.browser import Tab, browser, installed
+from tests.browser import WHY_NOT, Tab, browser, installed
 
 CALL = {"endpoint": "arn:x", "parameters": {"do": "list"}, "forms": {"all": {"kind": "cve"}}, "theme": "dark"}
 WIDGET = """<form><input name="kind" value="typed"><select name="status"><option>sent</option></select></form>
@@ -53,7 +53,7 @@ def page(function: Function) -> Iterator[HistoryPage]:
 def tab(page: HistoryPage) -> Iterator[Tab]:
     program = installed()
     if program is None:
-        pytest.skip("no Chromium on this machine")
+        pytest.skip(WHY_NOT)
     with browser(program) as running:
         running.open(page.url)
         yield running

@@ -97,3 +97,20 @@ def test_it_goes_on_though_the_record_where_it_ended_is_gone(store: Store) -> No
 def test_what_cannot_be_read_is_there_with_the_moment_of_1970(store: Store) -> None:
     store.plant(Key("ops", "bad"), None, None)
     assert store.timeline.stretch(Source.TABLE, "ops", ALL, None, 1000).entries == [Entry(AT_ONCE, Key("ops", "bad"))]
+
+
+def test_a_stretch_costs_the_rows_that_were_read_those_not_wanted_too(store: Store) -> None:
+    several(store)
+    assert store.timeline.stretch(Source.TABLE, "ops", Filter(kind="cve"), None, 1000).cost == 5
+    assert store.timeline.stretch(Source.DUE, "ops", Filter(kind="cve"), None, 1000).cost == 2
+    assert store.timeline.stretch(Source.TABLE, "empty", ALL, None, 1000).cost == 0
+
+
+def test_large_records_cost_more_than_their_number() -> None:
+    with BOTH["dynamo"]() as store:
+        put(store, *(final(dedup_key=f"k{number:02}", body="x" * 60_000) for number in range(40)))
+        stretch = store.timeline.stretch(Source.TABLE, "ops", ALL, None, 1000)
+        assert stretch.cost == 1000  # two answers of a megabyte, and it is enough
+        assert 20 < len(stretch.entries) < 40
+        rest = store.timeline.stretch(Source.TABLE, "ops", ALL, stretch.after, 1000)
+        assert keys(stretch) + keys(rest) == [f"k{number:02}" for number in range(40)]

@@ -11,13 +11,12 @@ import pytest
 from infra.local.page import HistoryPage
 from infra.local.stack import LocalStack
 from redeliver.core.notification import Status
-from tests.browser import Tab, browser, installed
+from tests.browser import WHY_NOT, Tab, browser, installed
 from tests.hostile import HOSTILE, hostile, strings_of
 from tests.stack.planted import ago, dead, plant, sent
 from tests.stack.scene import Scene
 
 MANY = 10_000
-WHY_NOT = "no Chromium on this machine (Debian: apt-get install chromium; .ci/run installs it where it may)"
 
 
 @pytest.fixture(scope="module")

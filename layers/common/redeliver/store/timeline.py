@@ -16,7 +16,7 @@ from redeliver.store import items
 from redeliver.store.connection import translated
 from redeliver.store.models import NotificationModel as N
 
-_LEAST = 500  # rows that one request counts for: few large records are as much to read as many small ones
+_FULL = 500  # rows that a full answer counts for at least: few large records are as much to read as many small ones
 _MOMENTS = ("dead_lettered_at", "sent_at", "updated_at")  # the first that a record has, as `search.moment_of` says
 _INDEXES: Mapping[Source, tuple[str, str]] = {
     Source.DEAD_LETTERS: (N.dead_letters.Meta.index_name, "dead_lettered_at"),
@@ -49,8 +49,8 @@ class DynamoTimeline:
                     **options,
                 )
             entries += [_entry(item, names) for item in answer["Items"]]
-            cost += max(int(answer["ScannedCount"]), _LEAST)
             start = answer.get("LastEvaluatedKey")
+            cost += int(answer["ScannedCount"]) if start is None else max(int(answer["ScannedCount"]), _FULL)
             if start is None or cost >= most:
                 return Stretch(entries, cost, None if start is None else _entry(start, names))
 
