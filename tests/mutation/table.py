@@ -33,11 +33,17 @@ GROUPS = (
         },
     ),
     Group(
-        ("tests/contract/test_store_ledger.py", "tests/contract/test_store_dynamo.py"),
+        (
+            *("tests/contract/test_store_ledger.py", "tests/contract/test_store_dynamo.py"),
+            *("tests/contract/test_store_large.py", "-k", "not channel and not page and not backlog and not batch"),
+        ),
         {"store/notifications": ("_DECIDING", "add", "replace", "park", "_park", "unmoved", "as_requested")},
     ),
     Group(
-        ("tests/contract/test_store_lanes.py",),
+        (
+            *("tests/contract/test_store_lanes.py", "tests/contract/test_store_dynamo.py"),
+            *("-k", "finding or news or settle or stamp or release or anew or expiry or transaction"),
+        ),
         {"store/findings": ("put", "stamp", "settle", "release", "_transact", "_as_read")},
     ),
     Group(
@@ -66,5 +72,5 @@ ON_IMPORT: Mapping[str, Sequence[str]] = {
     "core/redaction": ("tests/core/test_redaction.py",),
     "core/request": ("tests/core/test_request.py",),
     "core/notification": ("tests/core/test_notification.py", "tests/core/test_lifecycle.py"),
-    "store/notifications": ("tests/contract/test_store_ledger.py",),
+    "store/notifications": ("tests/contract/test_store_ledger.py", "-k", "old_reading and not memory"),
 }
