@@ -19,6 +19,7 @@ from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.table import ON_IMPORT
 
 ROOT = Path(__file__).resolve().parents[2]
+_OUR_FAULT = 70
 _PACKAGE = ROOT / "layers/common/redeliver"
 
 
@@ -89,12 +90,15 @@ class Mutation:
         child = os.fork()
         if child == 0:
             signal.alarm(limit)  # ends a mutant that never does
-            code = 1
+            code = _OUR_FAULT
             try:
                 code = _tried(session, items, mutant, module, path)
             finally:
                 os._exit(code)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == _OUR_FAULT:
+            raise session.Failed(f"could not be tried: {mutant.fault} in line {mutant.line} of {module}")
+        return code == 0
 
     def _of(self, path: Path, function: str) -> Sequence[pytest.Item]:
         """Return the tests that reach a function, or one inside it, the shortest first."""
