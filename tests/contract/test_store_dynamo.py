@@ -290,3 +290,43 @@ def test_only_a_lost_condition_is_no_error() -> None:
     cause = ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "PutItem")
     with pytest.raises(Unavailable, match="ThrottlingException"), conditional():
         raise PutError(cause=cause)
+
+
+# found by `python -m tests.mutation`
+
+
+def test_parking_ends_a_claim(store: Store) -> None:
+    store.client.put_item(TableName=TABLE, Item=item_of(record(claimed_until=at(65)), kind={"N": "7"}))
+    assert store.ledger.park(Unreadable(record().key, "x"), NOW)
+    assert "claimed_until" not in store.client.scan(TableName=TABLE)["Items"][0]
+
+
+@pytest.mark.parametrize(
+    "half",
+    [final(Status.DEAD_LETTERED, last_reason="http_410"), final(last_reason="unreadable")],
+    ids=["a dead letter for another reason", "the reason alone"],
+)
+def test_what_only_half_looks_parked_is_parked(store: Store, half: Notification) -> None:
+    store.client.put_item(TableName=TABLE, Item=item_of(half, kind={"N": "7"}))
+    assert store.ledger.park(Unreadable(half.key, "x"), NOW)
+    assert not store.ledger.park(Unreadable(half.key, "x"), at(1))
+
+
+class BusyFinding(BusyTable):
+    """The same, where the finding itself is what others are writing."""
+
+    def transact_write_items(self, *_: object) -> None:
+        try:
+            super().transact_write_items()
+        except TransactWriteError as error:
+            reasons = [CancellationReason(self.code), None]
+            told = {"Error": {"Code": "TransactionCanceledException", "Message": ""}}
+            cause = VerboseClientError(told, "TransactWriteItems", cancellation_reasons=reasons)
+            raise TransactWriteError("cancelled", cause) from error
+
+
+def test_a_finding_that_another_is_writing_is_tried_again() -> None:
+    table: Any = BusyFinding(1, "TransactionConflict")
+    records = DynamoFindingRecords(table, table)
+    assert records.stamp(finding(), [(final(), final(expires_at=at(9)))]) == 1
+    assert table.tries == 2

@@ -234,3 +234,12 @@ def test_release_takes_the_expiry_off_once_whatever_else_happened(store: Store) 
     assert store.records.release(one, retention.released(one, at(4)))
     assert not store.records.release(one, retention.released(one, at(4)))
     assert store.ledger.get(one.key) == replace(one, requested_at=at(3), updated_at=at(4), expires_at=None)
+
+
+# found by `python -m tests.mutation`
+
+
+@pytest.mark.parametrize("status", [ACTIVE, RESOLVED])
+def test_older_news_is_not_written_though_it_says_the_same(store: Store, status: FindingStatus) -> None:
+    assert store.findings.put(finding(status))
+    assert not store.findings.put(finding(status, -1))

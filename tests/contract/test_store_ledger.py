@@ -266,3 +266,25 @@ def test_a_hold_that_came_meanwhile_is_not_ended(store: Store) -> None:
     store.states.hold("ops", Hold(at(120), "failing"), at(60))
     assert not store.states.free(held, 0)
     assert store.states.open("ops").hold_reason == "failing"
+
+
+# found by `python -m tests.mutation`
+
+
+def test_a_hold_until_the_same_moment_for_another_reason_is_another_hold(store: Store) -> None:
+    store.states.open("ops")
+    store.states.hold("ops", Hold(at(60), "failing"), NOW)
+    read = store.states.open("ops")
+    store.holds.impose("ops", Hold(at(60), "operator"), "maintenance")
+    assert store.states.probe(read, at(60)) is None
+    assert not store.states.free(read, 0)
+    assert store.states.open("ops") == ChannelState("ops", at(60), "operator", 0, "maintenance")
+
+
+def test_the_note_of_a_hold_ends_with_it(store: Store) -> None:
+    store.holds.impose("ops", Hold(at(60), "operator"), "maintenance")
+    assert store.holds.release("ops")
+    assert store.states.open("ops") == ChannelState("ops")
+    store.holds.impose("ops", Hold(at(60), "operator"), "maintenance")
+    assert store.states.free(store.states.open("ops"), 0)
+    assert store.states.open("ops") == ChannelState("ops")

@@ -358,3 +358,44 @@ def test_the_arrows_say_where_the_functions_lead() -> None:
     assert arrows["settle"].before == arrows["claim"].before == arrows["cancel"].before == OPEN
     assert arrows["accept"].before == frozenset()
     assert arrows["redrive"].after == {Status.PENDING}
+
+
+# found by `python -m tests.mutation`
+
+
+def test_what_is_due_in_a_fraction_of_a_second_is_due_in_the_second_it_lies_in() -> None:
+    assert lifecycle.accept(request(), NOW, POLICY, due=at(0.9)).next_attempt_at == NOW
+
+
+def test_jitter_that_nobody_gives_a_chance_changes_nothing() -> None:
+    after = lifecycle.settle(CLAIMED, Retry("r", "e"), NOW, Policy(jitter=0.5), batch_id="b")
+    assert after.next_attempt_at == at(300)
+
+
+def test_a_delivery_keeps_how_its_endpoint_is_told_that_it_is_over() -> None:
+    assert settle(Delivered(resolve_with='{"a":1}')).resolve_with == '{"a":1}'
+
+
+def test_a_redrive_ends_a_claim_that_a_dead_letter_should_not_have() -> None:
+    after = lifecycle.redrive(final(Status.DEAD_LETTERED, claimed_until=at(60)), NOW)
+    assert after is not None
+    assert after.claimed_until is None
+
+
+@pytest.mark.parametrize(("age", "stale"), [(59, False), (60, False), (61, True)], ids=["younger", "as old", "older"])
+def test_a_record_older_than_its_channel_allows_is_stale(age: int, stale: bool) -> None:
+    policy = Policy(max_age=timedelta(seconds=60))
+    after = lifecycle.next_step(record(created_at=at(-age)), NOW, policy, claim_until=at(65))
+    assert after is not None
+    assert (after.status is Status.DEAD_LETTERED) is stale
+
+
+def test_what_an_operator_redrove_is_never_too_old() -> None:
+    old = record(created_at=at(-61), redrive_count=1)
+    after = lifecycle.next_step(old, NOW, Policy(max_age=timedelta(seconds=60)), claim_until=at(65))
+    assert after is not None
+    assert after.status is Status.PENDING
+
+
+def test_a_dead_letter_died_in_the_second_that_had_begun() -> None:
+    assert settle(Reject("r", "x"), at(2.7)).dead_lettered_at == at(2)

@@ -74,3 +74,18 @@ def test_stamped_and_released_undo_each_other() -> None:
     stamped = retention.stamped(final(finding_id="CVE-1"), at(5.5), DAYS)
     assert (stamped.expires_at, stamped.updated_at) == (NOW + DAYS, at(5))
     assert retention.released(stamped, at(7)) == final(finding_id="CVE-1", updated_at=at(7))
+
+
+# found by `python -m tests.mutation`
+
+
+def test_expiry_of_a_record_from_the_end_of_time_is_the_last_day_of_the_calendar() -> None:
+    assert retention.expiry(at(0).replace(year=9999), NOW, DAYS) == at(0).replace(year=9999, month=12, day=31, hour=0)
+
+
+@pytest.mark.parametrize(("length", "named"), [(984, True), (985, False)], ids=["just fits", "one byte too long"])
+def test_a_resolution_is_named_after_its_notification_as_long_as_that_fits(length: int, named: bool) -> None:
+    told = retention.resolution(final(dedup_key="k" * length, finding_id="F", resolve_with="{}"), finding())
+    assert told is not None
+    assert str(told["dedup_key"]).startswith("k" * length) is named
+    assert len(str(told["dedup_key"])) == (1024 if named else 104)

@@ -273,3 +273,13 @@ def test_what_cannot_be_written_of_a_channel_stops_no_run() -> None:
 
 def _raw(key: str) -> dict[str, object]:
     return {"channel": "ops", "dedup_key": key, "kind": "k", "subject": "s", "body": "b"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "probed"),
+    [("failing", True), ("gone", True), ("wait", False), ("not_configured", False), ("operator", False)],
+)
+def test_a_single_attempt_goes_first_where_nothing_got_through(reason: str, probed: bool) -> None:
+    state = ChannelState("ops", NOW, reason)
+    assert state.to_be_probed(at(0)) is probed
+    assert not state.to_be_probed(at(-1))
