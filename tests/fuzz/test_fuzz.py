@@ -92,7 +92,7 @@ def test_news_is_taken_or_refused_before_anything_is_written(detail: Any) -> Non
     try:
         parse_finding(detail, NOW)
     except InvalidFinding:
-        with pytest.raises(InvalidFinding, match="finding_id|status|changed_at|detail"):
+        with pytest.raises(InvalidFinding, match=r"finding_id|status|changed_at|detail"):
             world.retain().news(detail)
         assert not world.known.rows
     else:
