@@ -13,7 +13,7 @@ from typing import IO
 
 from infra.local.processes import REGION, ROOT, CommandFailedError, aws_environment, free_port
 
-READY_WITHIN_SECONDS = 30
+READY_WITHIN_SECONDS = 60
 SAVED_WITHIN_SECONDS = 20
 PYTHON = ROOT / ".tools" / "stack" / "bin" / "python"
 JANITOR = ROOT / "infra" / "local" / "janitor.py"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from infra.local.endpoint import Endpoint
+from infra.local.page import HistoryPage
 from infra.local.processes import CREDENTIALS, REGION, ROOT, CommandFailedError, termination_as_interrupt
 from infra.local.stack import STACK, STAGE, LocalStack
 
@@ -77,11 +78,12 @@ def environment(stack: LocalStack) -> dict[str, str]:
     }
 
 
-def _welcome(stack: LocalStack, endpoint: Endpoint) -> None:
+def _welcome(stack: LocalStack, endpoint: Endpoint, page: HistoryPage) -> None:
     exports = " ".join(f"{name}={value}" for name, value in environment(stack).items())
     sys.stdout.write(f"""
 The stack {STACK} runs at {stack.endpoint_url}; sweeps run once a minute, first waits are ten seconds.
 The channel {CHANNEL} leads to {endpoint.url("/hook")}; what came there: {endpoint.url("/_requests")}
+The history page, as the dashboard shows it on AWS: {page.url}
 
 In another terminal:
 
@@ -104,8 +106,12 @@ def main(state: str = str(STATE)) -> int:
     """Serve until Ctrl-C or SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
-        with termination_as_interrupt(), serving(Path(state)) as (stack, endpoint):
-            _welcome(stack, endpoint)
+        with (
+            termination_as_interrupt(),
+            serving(Path(state)) as (stack, endpoint),
+            HistoryPage(stack) as page,
+        ):
+            _welcome(stack, endpoint, page)
             threading.Event().wait()
     except KeyboardInterrupt:
         sys.stderr.write("\nstopped; what it holds is kept\n")

@@ -1,10 +1,12 @@
 """`make local`, as its user starts and stops it."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +34,9 @@ def running(state: Path) -> Iterator[Any]:
         try:
             until(lambda: "Ctrl-C stops it" in log.read_text() or program.poll() is not None, 120)
             assert program.poll() is None, log.read_text()
+            (page,) = re.findall(r"dashboard shows it on AWS: (http://127\.0\.0\.1:\d+/)", log.read_text())
+            with urllib.request.urlopen(page, timeout=10) as answer:
+                assert answer.status == 200
             address = json.loads((state / "running.json").read_text())["endpoint_url"]
             yield lambda service: boto3.client(service, endpoint_url=address, region_name=REGION, **CREDENTIALS)  # type: ignore[call-overload]
         finally:

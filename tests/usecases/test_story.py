@@ -188,3 +188,9 @@ def test_a_real_life_tells_itself() -> None:
     assert [(each.reason, each.status) for each in found.attempts] == [("http_503", 503), ("bad_markup", 400)]
     assert found.why == "its last attempt failed with bad_markup: HTTP 400"
     assert moments.floor(found.attempts[-1].at) == at(300)
+
+
+def test_a_final_record_that_nobody_gave_an_expiry_says_so() -> None:
+    kept = story(final(Status.DEAD_LETTERED), Facts(now=NOW, policy=Policy())).kept
+    assert kept is not None
+    assert "finding" not in kept

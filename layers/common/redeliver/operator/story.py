@@ -182,6 +182,8 @@ def _kept(record: Notification, facts: Facts) -> str:
         return "it is kept until it has ended"
     if record.expires_at is not None:
         return f"it may be forgotten after {_text(record.expires_at)}"
+    if record.finding_id is None:
+        return "nothing: nobody gave it an expiry; a redrive, or its deletion by hand, ends that"
     if facts.finding is None:
         return f"nobody has said that its finding {record.finding_id!r} is resolved"
     if not facts.finding.resolved:
