@@ -330,3 +330,10 @@ def test_a_finding_that_another_is_writing_is_tried_again() -> None:
     records = DynamoFindingRecords(table, table)
     assert records.stamp(finding(), [(final(), final(expires_at=at(9)))]) == 1
     assert table.tries == 2
+
+
+def test_news_of_the_finding_ends_the_tries_at_once() -> None:
+    table: Any = BusyFinding(9, "ConditionalCheckFailed")
+    records = DynamoFindingRecords(table, table)
+    assert records.stamp(finding(), [(final(), final(expires_at=at(9)))]) == 0
+    assert table.tries == 1

@@ -97,3 +97,14 @@ def test_the_largest_record_of_ours_has_room(store: Store) -> None:
     stored_record = world.get("k" * 1024)
     assert isinstance(stored_record, Notification)
     assert stored_record.status is Status.SENT
+
+
+# found by `python -m tests.mutation`
+
+
+def test_parking_what_takes_no_more_bytes_adds_none(store: Store) -> None:
+    put(store, items.LARGEST)
+    before = stored(store)
+    full: Any = FullTable(store)
+    assert DynamoNotifications(full).park(Unreadable(Key("ops", "large"), "x"), at(0))
+    assert len(str(stored(store))) <= len(str(before))

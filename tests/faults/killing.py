@@ -11,21 +11,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from threading import Event
 
-# One that is still starting is left alone: when a start fails, the local stack ends all processes of its function.
-OLD_ENOUGH = 5.0  # seconds
+# One that is still starting is left alone: when a start fails, the local stack ends all processes of its function. By
+# its first request it shows that it has started; where that cannot be seen, by its age.
+OLD_ENOUGH = 10.0  # seconds
 LOOK_EVERY = 0.5
+PROC = Path("/proc/self/fd").exists()
 _LINE = re.compile(r"\s*(\d+)\s+(\d+)\s+(.*)")
 
 
 class Killer:
-    """Kills processes of the functions named, at moments that a seed decides; `functions` are physical names.
+    """Kills processes of functions, by their physical names, at moments that a seed decides.
 
     After each it waits until `progress` has grown by `least`: on a machine where starting a process takes longer than
     the pause between two kills, nothing would ever be done.
     """
 
     def __init__(
-        self, functions: Mapping[str, str], seed: int, every_seconds: float, progress: Callable[[], int], least: int
+        self, functions: Collection[str], seed: int, every_seconds: float, progress: Callable[[], int], least: int
     ) -> None:
         self._functions = functions
         self._chance = random.Random(f"kills {seed}")
@@ -38,26 +40,35 @@ class Killer:
         since: dict[int, float] = {}
         next_kill, reached = self._pause(), 0
         while not stop.wait(LOOK_EVERY):
-            found, now = dict(self._processes()), time.monotonic()
+            found, now = list(self._processes()), time.monotonic()
             since = {pid: since.get(pid, now) for pid in found}
             next_kill -= LOOK_EVERY
-            old = sorted(pid for pid in found if now - since[pid] >= OLD_ENOUGH)
-            if old and next_kill <= 0 and self._progress() - reached >= self._least:
-                pid = self._chance.choice(old)
+            if next_kill > 0 or self._progress() - reached < self._least:
+                continue
+            if started := sorted(pid for pid in found if _has_started(pid, now - since[pid])):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(self._chance.choice(started), signal.SIGKILL)
                 next_kill, reached = self._pause(), self._progress()
 
     def _pause(self) -> float:
         return self._every * (0.5 + self._chance.random())
 
-    def _processes(self) -> Iterator[tuple[int, str]]:
+    def _processes(self) -> Iterator[int]:
         """Return those that descend from this program: the stack's, since it started the stack."""
         processes = {pid: (parent, command) for pid, parent, command in _all_processes()}
         for pid, (_, command) in processes.items():
-            for function, name in self._functions.items():
-                if f"ministack-lambda-{name}-" in command and os.getpid() in _ancestors(pid, processes):
-                    yield pid, function
+            ours = any(f"ministack-lambda-{name}-" in command for name in self._functions)
+            if ours and os.getpid() in _ancestors(pid, processes):
+                yield pid
+
+
+def _has_started(pid: int, age: float) -> bool:
+    if not PROC:
+        return age >= OLD_ENOUGH
+    try:
+        return any(str(file.readlink()).startswith("socket:") for file in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # it has ended meanwhile
+        return False
 
 
 def _ancestors(pid: int, processes: Mapping[int, tuple[int, str]]) -> Collection[int]:
@@ -69,7 +80,7 @@ def _ancestors(pid: int, processes: Mapping[int, tuple[int, str]]) -> Collection
 
 
 def _all_processes() -> Iterator[tuple[int, int, str]]:
-    if Path("/proc/self/stat").exists():  # a small Linux may have no `ps`
+    if PROC:  # a small Linux may have no `ps`
         yield from _in_proc()
         return
     listed = subprocess.run(["ps", "-axo", "pid=,ppid=,command="], capture_output=True, text=True, check=True).stdout

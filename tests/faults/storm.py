@@ -31,7 +31,7 @@ class Storm:
         self.asks: Sequence[Ask] = asks(seed, number, datetime.now(UTC))
         self.told: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
         self.killer = Killer(
-            {name: stage.stack.outputs[name] for name in FUNCTIONS}, seed, KILL_EVERY, stage.requests, REQUESTS_BETWEEN
+            [stage.stack.outputs[name] for name in FUNCTIONS], seed, KILL_EVERY, stage.requests, REQUESTS_BETWEEN
         )
         self.seconds: dict[str, float] = {}
         self._end = time.monotonic() + LONGEST
