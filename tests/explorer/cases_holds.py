@@ -1,5 +1,7 @@
 """A channel's row, written by two."""
 
+from dataclasses import replace
+
 from redeliver.core.hold import FAILING, FAILURES_IN_A_ROW
 from redeliver.ports import ChannelState
 from tests.builders import at
@@ -16,8 +18,22 @@ OF_PROBES = (
         actors={"sweep A": sweep, "sweep B": sweep},
         begin=holding(acts.ONE, acts.TWO, state=PROBE_DUE),
         answers=(acts.SENT_OFF, acts.DOWN),
+        schedules=2_000_000,
+    ),
+    Case(
+        name="two sweeps, a probe that takes longer than its minute",
+        actors={"sweep A": sweep, "sweep B": sweep},
+        begin=holding(acts.ONE, state=PROBE_DUE),
+        answers=(acts.SENT_OFF, acts.DOWN),
         passes=BEYOND_A_LEASE,
-        schedules=10_000_000,
+        schedules=500_000,
+    ),
+    Case(
+        name="two sweeps, a probe to a recipient that asks to wait",
+        actors={"sweep A": sweep, "sweep B": sweep},
+        begin=holding(*(replace(one, recipient=one.dedup_key) for one in (acts.ONE, acts.TWO)), state=PROBE_DUE),
+        answers=(acts.SENT_OFF, acts.BUSY),
+        schedules=2_000_000,
     ),
     Case(
         name="a probe and a new request",
