@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redeliver.core.notification import Dispatch
-from redeliver.core.outcome import Delivered, Outcome, Retry
+from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
 from redeliver.deliver import ATTEMPT_BUDGET, LEASE_MARGIN, WRITE_EACH, WRITE_MARGIN
 from redeliver.intake import direct
 from redeliver.ports import Mode
@@ -84,3 +84,21 @@ def test_the_largest_digest_goes_out_in_one_run() -> None:
     world.put(*[record(channel="daily", dedup_key=str(number)) for number in range(1001)])
     assert world.sweep().sent == 1001
     assert sorted(len(call.members) for call in channel.calls) == [1, 500, 500]
+
+
+def test_a_later_part_of_a_refused_digest_is_not_begun_without_room() -> None:
+    world = World(concurrency=1)
+    deadline, started = world.deadline(timedelta(seconds=14)), list[timedelta]()
+
+    def respond(dispatch: Dispatch) -> Outcome:
+        started.append(deadline.left())
+        if len(dispatch.members) > 1:
+            return Reject("too_long", "x")
+        world.clock.pass_by(9)
+        return Delivered()
+
+    world.channel = world.add_channel("ops", FakeChannel(mode=Mode.DIGEST, respond=respond))
+    world.put(record(), record(dedup_key="k2"))
+    report = world.sweep(left=timedelta(seconds=14))
+    assert (report.sent, report.retrying, len(started)) == (1, 1, 2)
+    assert min(started) >= ATTEMPT_BUDGET + WRITE_MARGIN

@@ -321,3 +321,12 @@ def test_the_expiry_of_the_stored_is_the_rule_of_the_core() -> None:
     world.put(kept())
     world.news("resolved")
     assert world.get() == retention.stamped(kept(), NOW, DAYS)
+
+
+def test_a_first_request_after_the_news_of_the_same_second_keeps_the_record() -> None:
+    world = World()
+    world.clock.now = at(0.5)
+    world.news("resolved", changed=0.2)
+    world.send(finding_id="CVE-1")
+    world.heal(LAG + 1)
+    assert world.get().expires_at is None

@@ -99,12 +99,13 @@ class Deliver:
         waiting = [dispatch]
         while waiting:
             part, began = waiting.pop(), self.clock()
-            outcome = channel.deliver(part)
-            if isinstance(outcome, Reject) and len(part.members) > 1:
-                if self.room(deadline, len(dispatch.members)):
-                    waiting += reversed(digest.halves(part))
-                    continue
+            if part is dispatch or self.room(deadline, len(dispatch.members)):
+                outcome = channel.deliver(part)
+            else:
                 outcome = Retry("out_of_time", "the digest was refused, and no time was left to find out for whom")
+            if isinstance(outcome, Reject) and len(part.members) > 1:
+                waiting += reversed(digest.halves(part))
+                continue
             yield part, outcome, began
             if isinstance(outcome, Retry):  # the endpoint is in trouble: spare it the other parts
                 spared = replace(outcome, maybe_delivered=False)  # they have not been sent
