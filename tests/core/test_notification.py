@@ -52,3 +52,7 @@ def test_dispatch_is_what_its_members_share() -> None:
     dispatch = Dispatch((record(recipient="42"),))
     assert (dispatch.channel, dispatch.recipient) == ("ops", "42")
     assert dispatch.batch_id == Dispatch(dispatch.members, digest=True).batch_id
+
+
+def test_ids_have_32_digits() -> None:
+    assert len(message_id(record())) == len(Dispatch((record(),)).batch_id) == 32

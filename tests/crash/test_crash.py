@@ -75,8 +75,9 @@ class Place:
         return {row.dedup_key: row for row in rows if isinstance(row, Notification)}
 
     def told(self) -> Counter[str]:
-        """Return how often the endpoint was told of each notification."""
-        return Counter(json.loads(request.body)["data"]["dedup_key"] for request in self.endpoint.requests("/hook"))
+        """Return how often the endpoint was told of each notification; a request that broke off told it nothing."""
+        whole = [request.body for request in self.endpoint.requests("/hook") if request.body.endswith("}")]
+        return Counter(json.loads(body)["data"]["dedup_key"] for body in whole)
 
 
 @pytest.fixture
