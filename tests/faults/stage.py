@@ -20,8 +20,8 @@ from infra.local.stack import STAGE, LocalStack
 from tests.faults.account import MOST_ATTEMPTS
 from tests.faults.cast import BROKEN, DOCUMENTS, LEFT, Key
 
-TIMEOUT = 20  # seconds, of the functions: a lease outlives it by 5, and has to be sat out
-VISIBILITY = 30  # seconds until the messages of a batch that died are handed out again
+TIMEOUT = 18  # seconds, of the functions: a lease outlives it by 5, and has to be sat out
+VISIBILITY = 20  # seconds until the messages of a batch that died are handed out again
 STORE_HANGS, HOOK_HANGS = 3.5, 10.5  # seconds: longer than the functions wait for an answer
 FUNCTIONS = ("SendFunction", "RetrySweeperFunction")
 PARAMETERS = {

@@ -77,7 +77,7 @@ class Storm:
         self.stage.begin()
         self._await(0.6, work)
         self.stage.repair()
-        self._await(0.95, work)
+        self._await(0.9, work)
         for each in work:
             each.result()
         time.sleep(max(began + self._length - time.monotonic(), 0))
