@@ -97,3 +97,8 @@ def test_reading_a_wait_is_total(value: object) -> None:
     wait = parse_retry_after(value, NOW)
     assert wait is None or timedelta(0) <= wait <= LONGEST_WAIT
     assert wait is None or wait.microseconds == 0
+
+
+@pytest.mark.parametrize("status", [204, 302, 404, 410, 503])
+def test_an_outcome_keeps_the_status_for_the_history(status: int) -> None:
+    assert from_status(status, "x").status == status

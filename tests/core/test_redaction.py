@@ -65,3 +65,24 @@ def test_a_cut_is_marked() -> None:
 @given(st.sampled_from(_SHAPES).flatmap(lambda shape: st.from_regex(shape[0])))
 def test_no_shape_of_a_secret_passes_for_innocent(text: str) -> None:
     assert _SUSPICIOUS.search(text)
+
+
+@pytest.mark.parametrize(
+    ("secret", "spelling"),
+    [
+        ("pass/word one", quote("pass/word one", safe="")),
+        ("pass/word one", quote_plus("pass/word one")),
+        ('say "hi" é', json.dumps('say "hi" é')[1:-1]),
+        ('say "hi" é', json.dumps('say "hi" é', ensure_ascii=False)[1:-1]),
+    ],
+)
+def test_a_secret_goes_in_every_spelling_and_nothing_else_does(secret: str, spelling: str) -> None:
+    assert redact(f"x{spelling}y", [secret]) == "x***y"
+
+
+def test_a_secret_that_contains_another_goes_whole() -> None:
+    assert redact("abcdefgh", ["bcdefg", "abcdefgh"]) == "***"
+
+
+def test_a_secret_with_half_a_surrogate_pair_is_no_error() -> None:
+    assert redact("nothing here", ["pass\ud800word"]) == "nothing here"
