@@ -4,7 +4,7 @@ from redeliver.core.notification import Status
 from tests.cli.bare_stack import bare_stack
 from tests.cli.race import put_dead_letters, race
 
-NUMBER = 1000
+NUMBER = 500
 
 
 def test_each_of_many_is_redriven_once_by_two_operators_of_whom_one_is_killed_and_starts_again() -> None:

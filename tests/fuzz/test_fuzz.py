@@ -28,7 +28,7 @@ from tests.world import World
 
 EXAMPLE = "tk_AgQdq7mVBoFD37zQVN29RhuMzNIz2"  # of ntfy's own documents; what is wrong is told with it
 fuzzed = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -113,7 +113,7 @@ def test_any_row_is_a_record_or_says_what_is_wrong(changes: dict[str, Any]) -> N
         assert row.problem
 
 
-@settings(fuzzed, max_examples=25)
+@settings(fuzzed, max_examples=15)
 @given(CHANGES.filter(lambda c: "S" in (c.get("lane") or {"S": 1}) and "N" in (c.get("next_attempt_at") or {"N": 1})))
 def test_no_row_of_the_table_stops_a_sweep(changes: dict[str, Any]) -> None:
     with dynamo() as store:
