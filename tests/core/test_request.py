@@ -120,3 +120,33 @@ def test_deliver_by_is_a_moment_in_utc() -> None:
 def test_total(value: object) -> None:
     with pytest.raises(InvalidRequest):
         parse(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [({}, "an object"), ([], "an array"), (True, "a boolean"), (1, "a number"), (1.5, "a number"), (b"x", "bytes")],
+    ids=str,
+)
+def test_what_was_given_instead_is_named(value: object, named: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"^subject: must be a string; got {named}$"):
+        parse(raw(subject=value))
+
+
+@pytest.mark.parametrize(("value", "named"), [("x", "a string"), (None, "null"), ([], "an array")], ids=str)
+def test_what_is_no_request_at_all_is_named(value: object, named: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"; got {named}$"):
+        parse(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("!" * 80, "!" * 80), ("!" * 81, "!" * 79 + "\\u2026"), ("!é", "!\\xe9")], ids=len
+)
+def test_what_is_wrong_is_shown_in_ascii_and_in_bounds(name: str, shown: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse(raw(channel=name))
+    assert str(refused.value).endswith(f"; got '{shown}'")
+
+
+def test_the_first_of_unknown_fields_is_named() -> None:
+    with pytest.raises(InvalidRequest, match=r"^'zzz': unknown field"):
+        parse({**raw(), "zzz": 1, "aaa": 2})
