@@ -17,7 +17,7 @@ def text(run: Run) -> str:
     account = run.account
     seconds = ", ".join(f"{what} {spent:.0f} s" for what, spent in run.seconds.items())
     parts = [
-        [f"seed {run.seed}: {len(account.cases):,} notifications ({seconds})"],
+        [f"seed {run.seed}: {len(account.cases):,} notifications, asked for {run.asked:,} times ({seconds})"],
         _faults(run),
         _invocations(run),
         _account(account),

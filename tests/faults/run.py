@@ -19,6 +19,7 @@ class Run:
     """What a run came to: `met` are requests and faults by proxy, `ends` and `events` are from the functions' logs."""
 
     seed: int
+    asked: int  # times, for all notifications together
     seconds: Mapping[str, float]
     met: Mapping[str, tuple[int, Counter[Fault]]]
     ends: Mapping[str, Counter[str]]
@@ -55,6 +56,7 @@ def run(seed: int, number: int) -> Run:
         lines = {function: stage.stack.logs(function) for function in FUNCTIONS}
         return Run(
             seed,
+            sum(ask.times for ask in storm.asks),
             {"deploy": up, **storm.seconds},
             {"store": stage.store.plan.met(), "endpoint": stage.hook.plan.met()},
             {function: logs.ends(said) for function, said in lines.items()},

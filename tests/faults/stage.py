@@ -41,7 +41,7 @@ STORE_RATES = {
     Fault.THROTTLE: 0.02,
     Fault.HANG: 0.002,
 }
-STORE_OUTAGE = {Fault.RESET: 0.4, Fault.LOST: 0.1, Fault.THROTTLE: 0.3, Fault.ERROR: 0.2}
+STORE_OUTAGE = {Fault.RESET: 0.5, Fault.LOST: 0.02, Fault.THROTTLE: 0.28, Fault.ERROR: 0.2}
 HOOK_RATES = {
     Fault.DELAY: 0.10,
     Fault.LOST: 0.05,

@@ -36,7 +36,7 @@ class Storm:
         self.seconds: dict[str, float] = {}
         self._end = time.monotonic() + LONGEST
         self._length = max(12.0, number * 0.03)  # seconds in which everything is asked for, if it goes as fast
-        self._outage = self._length / 5  # seconds without the store
+        self._outage = self._length / 3  # seconds without the store: longer than an invocation in a run of 2,000
         self._chance = random.Random(f"order {seed}")
         self._beside: list[Future[None]] = []  # what goes on until there is nothing left to do
         self._drained = Event()

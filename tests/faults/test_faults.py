@@ -7,7 +7,7 @@ from tests.faults.run import run
 
 
 def test_in_the_end_everything_adds_up() -> None:
-    finished = run(seed=1, number=150)
+    finished = run(seed=1, number=120)
     assert finished.adds_up, text(finished)
     _, store = finished.met["store"]
     _, endpoint = finished.met["endpoint"]
