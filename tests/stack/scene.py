@@ -150,7 +150,7 @@ def news(scene: Scene, finding: str, status: str, changed_at: datetime | None = 
     assert scene.stack.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
 
 
-def until(look: Callable[[], Seen], seconds: float = 20) -> Seen:
+def until(look: Callable[[], Seen], seconds: float = 60) -> Seen:
     """Return what a look finds as soon as it finds something; fail after that many seconds."""
     end = time.monotonic() + seconds
     while not (found := look()):

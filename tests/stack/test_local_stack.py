@@ -17,7 +17,7 @@ from infra.local.emulator import ministack
 from infra.local.stack import LocalStack
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 # Python heeds SIGINT only if it was not started with it ignored, as a shell's background jobs are.
 STARTER = """
 import signal, time
@@ -99,8 +99,8 @@ def test_iam_is_enforced(stack: LocalStack) -> None:
 
 def test_outputs_are_those_others_build_on(stack: LocalStack) -> None:
     assert set(stack.outputs) == {
-        "SendFunction", "RetrySweeperFunction", "RetentionFunction", "NotificationsTable", "FindingsTable",
-        "ChannelsTable", "SendQueue", "SendDeadLetterQueue", "NotificationBus",
+        "SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction", "NotificationsTable",
+        "FindingsTable", "ChannelsTable", "SendQueue", "SendDeadLetterQueue", "NotificationBus",
     }  # fmt: skip
 
 
