@@ -313,8 +313,15 @@ def test_no_redrive_past_the_expiry(expires: int, possible: bool) -> None:
 
 
 def test_cancel() -> None:
-    after = lifecycle.cancel(record(claimed_until=NOW), NOW, POLICY, reason="withdrawn")
+    after = lifecycle.cancel(record(), NOW, POLICY, reason="withdrawn")
     assert after == final(Status.SUPPRESSED, attempt_count=0, last_reason="withdrawn", expires_at=NOW + DAYS)
+
+
+def test_cancel_after_a_claim_that_died_may_have_been_delivered() -> None:
+    after = lifecycle.cancel(CLAIMED, at(65), POLICY, reason="withdrawn")
+    assert after is not None
+    assert (after.status, after.maybe_delivered) == (Status.SUPPRESSED, True)
+    assert after.history == past(0, "i,interrupted,,")
 
 
 def test_no_cancel_of_what_is_final_or_held() -> None:

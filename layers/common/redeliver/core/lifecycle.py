@@ -187,7 +187,7 @@ def cancel(record: Notification, now: datetime, policy: Policy, *, reason: str) 
     """Return an open record as suppressed; None if it is final or somebody may be attempting it now."""
     if record.status not in OPEN or leased(record, now):
         return None
-    return _final(record, Status.SUPPRESSED, now, policy, reason=redaction.redact(reason))
+    return _final(_with_what_died(record), Status.SUPPRESSED, now, policy, reason=redaction.redact(reason))
 
 
 def _with_what_died(record: Notification) -> Notification:
