@@ -29,6 +29,7 @@ class Killer:
     def __init__(
         self, functions: Collection[str], seed: int, every_seconds: float, progress: Callable[[], int], least: int
     ) -> None:
+        self.kills = 0
         self._functions = functions
         self._chance = random.Random(f"kills {seed}")
         self._every = every_seconds
@@ -48,6 +49,7 @@ class Killer:
             if started := sorted(pid for pid in found if _has_started(pid, now - since[pid])):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._chance.choice(started), signal.SIGKILL)
+                    self.kills += 1
                 next_kill, reached = self._pause(), self._progress()
 
     def _pause(self) -> float:

@@ -39,6 +39,7 @@ def _invocations(run: Run) -> Iterator[str]:
     for table in (run.ends, run.events):
         for what in sorted({name for found in table.values() for name in found}):
             yield _row(f"  {what}", [table[function][what] for function in FUNCTIONS])
+    yield f"  processes killed, idle ones included: {run.kills}"
 
 
 def _account(account: Account) -> Iterator[str]:

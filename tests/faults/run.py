@@ -24,6 +24,7 @@ class Run:
     met: Mapping[str, tuple[int, Counter[Fault]]]
     ends: Mapping[str, Counter[str]]
     events: Mapping[str, Counter[str]]
+    kills: int  # of processes, idle ones included
     unrecorded: int  # requests that the endpoint got and the proxy did not forward, or the other way round
     account: Account
 
@@ -61,6 +62,7 @@ def run(seed: int, number: int) -> Run:
             {"store": stage.store.plan.met(), "endpoint": stage.hook.plan.met()},
             {function: logs.ends(said) for function, said in lines.items()},
             {function: logs.events(said) for function, said in lines.items()},
+            storm.killer.kills,
             abs(len(stage.endpoint.requests()) - len(exchanges)),
             settle(found, LONGEST_ATTEMPT),
         )

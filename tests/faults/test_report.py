@@ -18,6 +18,7 @@ def finished(*cases: Case, error: str = INVOCATIONS) -> Run:
         met={"store": (1234, Counter({Fault.LOST: 56})), "endpoint": (78, Counter({Fault.HANG: 9}))},
         ends={"SendFunction": Counter({KILLED: 11, error: 1}), "RetrySweeperFunction": Counter()},
         events={"SendFunction": Counter({"write_lost": 3}), "RetrySweeperFunction": Counter()},
+        kills=17,
         unrecorded=0,
         account=settle(cases, 30),
     )
@@ -42,6 +43,7 @@ def test_what_adds_up_is_told_with_its_seed_and_figures() -> None:
     assert cells(report, "  in all") == ["1,234", "78"]
     assert cells(report, "  answer lost") == ["56", "0"]
     assert cells(report, "  killed in mid-work") == ["11", "0"]
+    assert "killed, idle ones included: 17" in report
     assert cells(report, "  write_lost") == ["3", "0"]
     assert cells(report, "  all") == ["2", "1", "1", "0", "0", "2", "2", "1", "1"]
     assert "dead: 1 expired" in report
