@@ -29,7 +29,7 @@ def settle(outcome: Outcome, now: datetime = NOW, policy: Policy = POLICY, **cha
 
 def test_accept_with_a_first_claim() -> None:
     new = lifecycle.accept(request(), at(0.2), POLICY, due=at(0.2), first_claim_until=at(65.2))
-    expected = record(attempt_count=1, claimed_until=at(66), next_attempt_at=at(66))
+    expected = record(attempt_count=1, claimed_until=at(66), next_attempt_at=at(66), requested_at=at(1))
     assert new == expected
 
 
@@ -78,8 +78,9 @@ def test_asking_again_with_a_finding_keeps_the_record() -> None:
     assert asked == final(finding_id="CVE-1", requested_at=at(5))
 
 
-def test_asking_again_is_never_recorded_as_earlier_than_it_was() -> None:
+def test_asking_is_never_recorded_as_earlier_than_it_was() -> None:
     # Else a finding that was resolved in the same second, before the request, would let the record go.
+    assert lifecycle.accept(request(finding_id="F"), at(5.2), POLICY, due=NOW).requested_at == at(6)
     assert lifecycle.asked_again(final(), request(finding_id="F"), at(5.2)).requested_at == at(6)
 
 

@@ -42,7 +42,8 @@ def accept(
 ) -> Notification:
     """Return the new record of a request.
 
-    With `first_claim_until` the put of the record is its first claim; without, it waits until `due`.
+    With `first_claim_until` the put of the record is its first claim; without, it waits until `due`. `requested_at` is
+    rounded up: a finding resolved in the same second, but before this request, must not let the record go.
     """
     moment = moments.floor(now)
     record = Notification(
@@ -58,7 +59,7 @@ def accept(
         status=Status.PENDING,
         created_at=moment,
         updated_at=moment,
-        requested_at=moment,
+        requested_at=moments.ceil(now),
         next_attempt_at=moments.floor(due),  # a sweep of the same second takes what is due now
     )
     if request.suppress is not None:
@@ -75,8 +76,7 @@ def asked_again(record: Notification, request: Request, now: datetime) -> Notifi
     """Return a present record as a duplicate request leaves it.
 
     Naming a finding says that the finding still holds: the record may not be forgotten. One that had no finding takes
-    it over, or nothing would ever let it go again. `requested_at` is rounded up: a finding resolved in the same second,
-    but before this request, must not let it go.
+    it over, or nothing would ever let it go again. `requested_at` is rounded up, as in `accept`.
     """
     if request.finding_id is None:
         return record
