@@ -118,6 +118,13 @@ def test_a_probe_that_is_refused_shows_that_somebody_is_there() -> None:
     assert (report.dead_lettered, report.sent, report.held) == (1, 2, 0)
 
 
+def test_a_probe_without_an_answer_is_no_recovery() -> None:
+    world = down(3)
+    world.states.hold("ops", Hold(at(-1), "gone"), at(-61))
+    assert world.sweep().retrying == 1
+    assert world.telemetry.of("channel_recovered") == []
+
+
 def test_a_probe_is_a_digest_where_digests_are_sent() -> None:
     world = down(0)
     channel = world.add_channel("mail", FakeChannel(mode=Mode.DIGEST, capacity=12)).always(DOWN)

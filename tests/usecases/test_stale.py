@@ -2,10 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
+
+from redeliver.core.hold import FAILING, Hold
 from redeliver.core.notification import EXPIRED, Status
-from redeliver.core.outcome import Retry
+from redeliver.core.outcome import Delivered, Outcome, Retry
 from redeliver.ports import Mode
-from tests.builders import NOW, final, record
+from tests.builders import NOW, at, final, record
 from tests.fakes import FakeChannel
 from tests.world import World
 
@@ -84,3 +87,15 @@ def test_a_notification_without_a_channel_document_has_no_age() -> None:
     world.channels.down = True
     world.put(record(created_at=NOW - 1000 * HOUR))
     assert world.sweep().dead_lettered == 0
+
+
+@pytest.mark.parametrize(("answer", "sent"), [(DOWN, 0), (Delivered(), 3)], ids=["down", "back"])
+def test_what_is_too_old_is_no_probe(answer: Outcome, sent: int) -> None:
+    world = world_of()
+    world.channel.always(answer)
+    world.put(*(record(dedup_key=f"old {n}", created_at=NOW - 2 * HOUR, next_attempt_at=at(-9)) for n in range(40)))
+    world.put(*(record(dedup_key=f"young {n}") for n in range(3)))
+    world.states.hold("ops", Hold(at(-1), FAILING), at(-61), failures=5)
+    report = world.sweep()
+    assert (report.dead_lettered, report.sent, len(world.channel.calls)) == (40, sent, sent or 1)
+    assert (world.states.open("ops").hold_reason is None) is bool(sent)

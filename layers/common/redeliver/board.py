@@ -24,12 +24,12 @@ class Unit:
 class Board:
     """Units waiting by channel; the next one is of the channel with the fewest in flight, then the first that came.
 
-    Of the channels `probed` the first unit goes alone, the others when it is done.
+    While a channel is to go `alone`, its next unit waits until the one before is done: a probe.
     """
 
-    def __init__(self, units: Iterable[Unit], probed: Iterable[str] = ()) -> None:
+    def __init__(self, units: Iterable[Unit], alone: Callable[[str], bool] = lambda _: False) -> None:
         """Take the units, each channel's in the order in which they are to go."""
-        self._probed = set(probed)
+        self._alone = alone
         self._shut: set[str] = set()
         self._waiting: dict[str, deque[Unit]] = {}
         self._in_flight: Counter[str] = Counter()
@@ -54,8 +54,7 @@ class Board:
             if not self._waiting[name]:
                 del self._waiting[name]
             self._in_flight[name] += 1
-            if name in self._probed:
-                self._probed.remove(name)
+            if self._alone(name):
                 self._shut.add(name)
             return unit
 

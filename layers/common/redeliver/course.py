@@ -35,6 +35,16 @@ class Course:
             self._begun = True
             return True
 
+    def take_back(self) -> None:
+        """Say that what began was not sent after all: a probe is still to be made."""
+        with self._lock:
+            self._begun = False
+
+    def alone(self) -> bool:
+        """Tell whether nothing else may be in flight: nobody has answered the probe yet."""
+        with self._lock:
+            return self.probing and not self.answered
+
     def note(self, settled: Sequence[Settled], now: datetime, longest: timedelta) -> None:
         """Take in what an attempt came to; `longest` bounds a wait that the endpoint names."""
         with self._lock:

@@ -10,7 +10,7 @@ from redeliver.accept import park
 from redeliver.board import Board, Unit, units
 from redeliver.core import lifecycle, moments
 from redeliver.core.hold import NOT_CONFIGURED, Hold
-from redeliver.core.notification import Dispatch, Notification, Status, Unreadable
+from redeliver.core.notification import OPEN, Dispatch, Notification, Status, Unreadable
 from redeliver.course import Course
 from redeliver.deliver import Deliver, End
 from redeliver.ports import (
@@ -109,8 +109,7 @@ class Sweep:
         return self._report(lanes, run, now)
 
     def _work(self, waiting: Iterable[Unit], run: Run, deadline: Deadline, concurrency: int) -> None:
-        probed = [name for name, course in run.courses.items() if course.probing]
-        board = Board((unit for unit in waiting if unit.name in run.courses), probed)
+        board = Board((unit for unit in waiting if unit.name in run.courses), lambda name: run.courses[name].alone())
         board.work(lambda unit: self._handle(unit, run, deadline), concurrency)
 
     def _begin(self, lanes: Iterable[Lane], names: Collection[str], run: Run, now: datetime) -> None:
@@ -169,15 +168,19 @@ class Sweep:
         self.telemetry.warn("item_failed", channel=unit.name, error=repr(error))
 
     def _attempt(self, unit: Unit, run: Run, deadline: Deadline) -> None:
-        claimed = tuple(self._claimed(unit, run, deadline))
+        taken = tuple(self._taken_up(unit, run, deadline))
+        claimed = tuple(record for record in taken if record.status in OPEN)
         if not claimed:
+            if len(taken) == len(unit.records):  # nobody wants any of it any more
+                run.courses[unit.name].take_back()
             return
         settled = self.deliver.attempt(unit.channel, Dispatch(claimed, digest=unit.digest), deadline)
         for one in settled:
             run.add(one.record.status.value if one.end is End.WRITTEN else one.end.value)
         run.courses[unit.name].note(settled, self.clock(), self.deliver.policy.max_delay)
 
-    def _claimed(self, unit: Unit, run: Run, deadline: Deadline) -> Iterator[Notification]:
+    def _taken_up(self, unit: Unit, run: Run, deadline: Deadline) -> Iterator[Notification]:
+        """Return the records of a unit as they were claimed, or ended for want of an attempt."""
         for record in unit.records:
             try:
                 claimed = self.deliver.claim(unit.channel, record, deadline)
@@ -186,10 +189,10 @@ class Sweep:
                 return
             if claimed is None:
                 run.add("conflicts")
-            elif claimed.status is Status.DEAD_LETTERED:
+                continue
+            if claimed.status is Status.DEAD_LETTERED:
                 run.add(claimed.status.value)
-            else:
-                yield claimed
+            yield claimed
 
     def _write(self, course: Course) -> None:
         """Write a channel's row, if the run has learnt something of it."""
@@ -202,7 +205,7 @@ class Sweep:
             except Unavailable as error:  # the next run learns it anew
                 self.telemetry.warn("channel_not_written", channel=state.channel, error=str(error))
                 return
-            if course.probing:
+            if course.answered and course.probing:
                 self.telemetry.log("channel_recovered", channel=state.channel, reason=state.hold_reason)
 
     def _hold(self, channel: str, hold: Hold, failures: int | None = None) -> None:
