@@ -17,6 +17,7 @@ ATTEMPT_BUDGET = timedelta(seconds=10)
 WRITE_MARGIN = timedelta(seconds=2)
 WRITE_EACH = timedelta(milliseconds=50)  # more of the same for every further member of a digest
 LEASE_MARGIN = timedelta(seconds=5)  # a lease outlives its invocation by this much (SPEC 3)
+_NO_TIME = Retry("out_of_time", "the digest was refused, and no time was left to find out for whom")
 _WRITE_PAUSE, _LONGEST_PAUSE = 0.1, 3.0  # seconds, before a write is repeated: doubling, with full jitter
 
 
@@ -87,12 +88,12 @@ class Deliver:
         waiting = [dispatch]
         while waiting:
             part = waiting.pop()
-            outcome = channel.deliver(part)
+            # What was found out meanwhile has been written, and that may have taken its time.
+            late = part is not dispatch and not self.room(deadline, len(dispatch.members))
+            outcome = _NO_TIME if late else channel.deliver(part)
             if isinstance(outcome, Reject) and len(part.members) > 1:
-                if self.room(deadline, len(dispatch.members)):
-                    waiting += reversed(digest.halves(part))
-                    continue
-                outcome = Retry("out_of_time", "the digest was refused, and no time was left to find out for whom")
+                waiting += reversed(digest.halves(part))
+                continue
             yield part, outcome
             if isinstance(outcome, Retry):  # the endpoint is in trouble: spare it the other parts
                 spared = replace(outcome, maybe_delivered=False)  # they have not been sent
