@@ -1,11 +1,11 @@
 """What was seen from outside, and what must hold of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from redeliver.core import lifecycle, moments
-from redeliver.core.hold import FAILING, GONE, GONE_FOR, NOT_CONFIGURED, PROBE_FOR, WAIT, failing_for
+from redeliver.core.hold import FAILING, GONE, NOT_CONFIGURED, OPERATOR, WAIT
 from redeliver.core.notification import EXPIRED, FINAL, OPEN, Key, Notification, Status
 from redeliver.core.outcome import Delivered, Outcome, Reject, Retry
 from redeliver.core.policy import Policy
@@ -45,7 +45,6 @@ class Book:
     failed: dict[Id, tuple[datetime, timedelta]] = field(default_factory=dict)
     asked: dict[Key, str] = field(default_factory=dict)
     truth: dict[str, tuple[str, bool]] = field(default_factory=dict)  # when it changed, and whether it is active
-    active_at: dict[str, str] = field(default_factory=dict)  # by finding, the last time that is known of
     half_way: set[str] = field(default_factory=set)  # active findings whose news came with a run that failed
     alerts: set[Key] = field(default_factory=set)  # delivered and stored with the way to resolve them
     oldest_wanted: timedelta | None = None  # the least `max_age` that any document has named
@@ -84,6 +83,8 @@ class Book:
                 then, wait = self.failed[id_of(record)]
                 backoff = min(self.base * 2 ** (record.attempt_count - 1), POLICY.max_delay)
                 self.not_before[id_of(record)] = then + max(wait, backoff)
+                assert record.next_attempt_at is not None
+                assert record.next_attempt_at >= self.not_before[id_of(record)], "due too early"
             alert = record.resolve_with is not None and record.finding_id is not None
             if record.status is Status.SENT and alert and not record.redrive_count:
                 self.alerts.add(record.key)
@@ -92,6 +93,7 @@ class Book:
         """Check that a dead letter of old age was too old, or would have been at its next attempt."""
         if record.status is not Status.DEAD_LETTERED or record.last_reason != EXPIRED:
             return
+        assert not record.redrive_count, "expired, though an operator has asked for it"
         latest = record.updated_at + POLICY.max_delay + timedelta(seconds=2)
         by_age = self.oldest_wanted is not None and record.created_at + self.oldest_wanted < latest
         assert by_age or (record.deliver_by is not None and record.deliver_by < latest), "expired, but not too old"
@@ -126,12 +128,34 @@ def ends_in_time(states: Iterable[ChannelState], now: datetime) -> None:
     for state in states:
         longest = {
             WAIT: POLICY.max_delay,
-            FAILING: max(PROBE_FOR, failing_for(state.failures)),
-            GONE: GONE_FOR,
+            FAILING: timedelta(minutes=min(2 ** max(state.failures - 5, 0), 60)),  # a probe holds it for one
+            GONE: timedelta(hours=24),
             NOT_CONFIGURED: RECHECK,
         }.get(state.hold_reason or "")
         if longest is not None and state.hold_until is not None:
             assert state.hold_until <= now + longest + timedelta(seconds=OFF + 1), f"held too long: {state}"
+
+
+def not_shortened(before: Mapping[str, ChannelState], states: Iterable[ChannelState], now: datetime) -> None:
+    """Check that nobody but an operator ends a hold before its time, and nobody at all an operator's."""
+    for state in states:
+        was = before.get(state.channel)
+        if was is None or was.hold_until is None or not was.held(now + APART):
+            continue
+        assert state.hold_until is not None
+        assert state.hold_until >= was.hold_until, f"{was} was shortened to {state}"
+        assert was.hold_reason != OPERATOR or state.hold_until == was.hold_until, f"{was} was lengthened to {state}"
+
+
+def recovered(process: Process, states: Iterable[ChannelState]) -> None:
+    """Check that a channel is free when its probe, and whatever went after it, was answered."""
+    asked = {state.channel for state in process.took}
+    for state in states:
+        outcomes = [
+            each.outcome for each in process.did if isinstance(each, Sent) and _channel_of(each) == state.channel
+        ]
+        if state.channel in asked and outcomes and all(isinstance(each, Delivered | Reject) for each in outcomes):
+            assert state.hold_until is None, f"answered, and still held: {state}"
 
 
 def behaved(process: Process) -> None:
@@ -143,7 +167,7 @@ def behaved(process: Process) -> None:
         elif state.to_be_probed(process.began):
             _one_went_first(_of(process, state.channel))
     _suspects_went_alone([each for each in process.did if isinstance(each, Sent)], process)
-    if not process.over and not process.trouble.faults and process.trouble.refused_from is None:
+    if process.undisturbed:
         went = {id_of(m) for each in process.did if isinstance(each, Sent) for m in each.dispatch.members}
         assert all(id_of(c.after) in went for c in process.did if isinstance(c, Claim)), "charged without an attempt"
 

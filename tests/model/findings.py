@@ -62,7 +62,7 @@ class Findings(Rivals):
             self.learn(name, changed, event["status"] == "active")
         for finding in self.store.findings.unsettled(LATEST):  # an invocation that failed may have stored its news
             self.learn(finding.finding_id, finding.changed_at, not finding.resolved)
-        if self.book.truth.get(name) == (changed, True):
+        if event["status"] == "active" and self.book.truth.get(name) == (changed, True):
             self.settled({name}, failed=process.over)
         self.check_requests(process)
 
@@ -71,10 +71,7 @@ class Findings(Rivals):
         self.book.half_way = self.book.half_way.union(findings) if failed else self.book.half_way.difference(findings)
 
     def learn(self, finding: str, changed: str, active: bool) -> None:
-        book = self.book
-        book.truth[finding] = max(book.truth.get(finding, ("", False)), (changed, active))
-        if active:
-            book.active_at[finding] = max(book.active_at.get(finding, ""), changed)
+        self.book.truth[finding] = max(self.book.truth.get(finding, ("", False)), (changed, active))
 
     @rule(trouble=IN_RETENTION, down=st.sampled_from([False, False, True]))
     def daily_pass(self, trouble: Trouble, down: bool) -> None:
@@ -116,7 +113,7 @@ class Findings(Rivals):
             self.check_told(key)
 
     def check_told(self, key: Key) -> None:
-        """Check that an alert was resolved, if its finding is, after all that said the contrary.
+        """Check that an alert was resolved, if its finding is.
 
         Not what an operator redrives when the finding has long been settled: no pass looks at it again (ADR 4).
         """
@@ -124,8 +121,7 @@ class Findings(Rivals):
         told, record = [changed for name, _, changed in names if name == key.dedup_key], self.read(key)
         if record is not None and record.redrive_count:
             return
-        if record is not None and self.book.over(record):
-            since = max(moments.text_of(record.requested_at), self.book.active_at.get(str(record.finding_id), ""))
-            assert max(told, default="") >= since, "never told, or only before it was active again"
-        elif record is None or record.expires_at is not None:
+        if record is None or record.expired(self.world.clock.now):
             assert told, "never told"
+        elif record.resolve_with is not None and self.book.over(record):
+            assert max(told, default="") >= moments.text_of(record.requested_at), "not told since it was asked for"

@@ -11,25 +11,26 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
 from redeliver.core import moments
-from redeliver.core.hold import GONE_FOR
 from redeliver.core.notification import EXPIRED, FINAL, OPEN, Dispatch, Key, Notification, Status
 from redeliver.core.outcome import Delivered, Gone, Outcome, Reject, Retry
 from redeliver.ports import ChannelState, Mode, Unavailable
 from tests.builders import NOW
 from tests.fakes import FakeChannel
 from tests.memory import MemoryNotifications
-from tests.model.book import APART, POLICY, Book, Rows, behaved, ends_in_time, too_old
+from tests.model.book import POLICY, Book, Rows, behaved, ends_in_time, not_shortened, recovered, too_old
 from tests.model.process import NONE, Killed, Process, Room, Sent, Trouble
 from tests.stores import Store, memory
 from tests.world import INVOCATION, World
 
+ATTEMPT = timedelta(seconds=10)  # may take as long, with its requests
 RESOLVE = '{"event_action":"resolve","dedup_key":"alert"}'
 OPS = [Key("ops", f"k{number}") for number in range(1, 7)]
 DAILY = [Key("daily", f"k{number}") for number in range(1, 4)]
 KEYS = st.sampled_from([OPS[0], OPS[0], OPS[0], OPS[1], OPS[1], *OPS[2:], *DAILY])
+BASES = [300, 300, 0]  # seconds of the first backoff
 LEFT = st.sampled_from([60, 60, 60, 60, 13, 5])
 SECONDS = st.sampled_from([0, 0.4, 1, 30, 61, 65, 300, 300, 600, 600, 1800, 1800, 86400, 3 * 86400])
-LONGEST_HOLD = GONE_FOR.total_seconds() + 5
+LONGEST_HOLD = 24 * 3600 + 5
 DOWN = Retry("http_500", "x")
 ALERT = Delivered(resolve_with=RESOLVE)
 OUTCOMES: st.SearchStrategy[Outcome] = st.sampled_from(
@@ -69,7 +70,8 @@ class System(RuleBasedStateMachine):
         self.outcomes: list[Outcome] = []
         self.weather: Outcome | None = None
         self.lethal = False
-        self.operator: ChannelState | None = None  # the hold that one has set
+        self.probed: list[ChannelState] = []
+        self.held: dict[str, ChannelState] = {}  # the channels' rows after the last step
         self.lock = threading.Lock()
         self.violations: list[AssertionError] = []
 
@@ -82,7 +84,7 @@ class System(RuleBasedStateMachine):
         finally:
             self.opened.close()
 
-    @initialize(base=st.sampled_from([300, 300, 0]))
+    @initialize(base=st.sampled_from(BASES))
     def begin(self, base: int) -> None:
         self.book.base = timedelta(seconds=base)
         self.world.policy = replace(POLICY, base_delay=self.book.base)
@@ -138,6 +140,7 @@ class System(RuleBasedStateMachine):
         for member in dispatch.members:
             try:
                 assert not too_old(member, channel, clock()), "attempted though nobody wants it any more"
+                assert process.ends - clock.now >= ATTEMPT, "attempted with no time left for it"
                 stored = self.store.ledger.get(member.key)
                 self.book.attempted(member, stored, clock(), clock.now, process.ends, digest=dispatch.digest)
             except AssertionError as error:  # a sweep isolates it, as it does every error of a channel
@@ -157,6 +160,11 @@ class System(RuleBasedStateMachine):
     def checked(self, process: Process) -> None:
         try:
             behaved(process)
+            if process.undisturbed and process.trouble.other is None:
+                recovered(process, self.store.states.all())
+            for state in process.took:
+                assert state not in self.probed, "two took a channel for the same probe"
+                self.probed.append(state)
         except AssertionError as error:
             self.violations.append(error)
 
@@ -176,8 +184,8 @@ class System(RuleBasedStateMachine):
         self.book.check(self.rows)
         states = self.store.states.all()
         ends_in_time(states, now)
-        if self.operator is not None and self.operator.held(now + APART):
-            assert self.operator.hold_until in [s.hold_until for s in states if s.channel == "ops"]
+        not_shortened(self.held, states, now)
+        self.held = {state.channel: state for state in states}
 
     def weather_clears(self) -> None:
         """Let everything work again: whatever was stored and not forgotten comes to an end."""

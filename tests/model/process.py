@@ -93,7 +93,13 @@ class Process:
         default_factory=set
     )  # the channels of whose records a sweep wrote, or a `send` claimed, one
     sweeps: bool = False
+    took: list[ChannelState] = field(default_factory=list)  # the rows as they were when it took the channel for a probe
     asked: list[Mapping[str, object]] = field(default_factory=list)
+
+    @property
+    def undisturbed(self) -> bool:
+        """Tell whether it came to its end, and nothing went wrong with the operations of its ports."""
+        return not self.over and not self.trouble.faults and self.trouble.refused_from is None
 
     def next(self) -> Fault | None:
         """Begin an operation; return what happens to it."""
@@ -118,6 +124,8 @@ class Process:
         match name:
             case "all":
                 self.read, self.sweeps = answer, True
+            case "probe" if answer is not None:
+                self.took.append(arguments[0])
             case "ask":
                 self.asked += arguments[0]
             case "open":

@@ -1,6 +1,8 @@
 """Others who do the same at the same time: second sweeps, and whoever acts on what it read some time ago."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -8,23 +10,49 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from redeliver.core import lifecycle, moments
-from redeliver.core.notification import OPEN, Dispatch, Key, Notification
+from redeliver.core.notification import OPEN, Dispatch, Key, Notification, Status
 from redeliver.core.outcome import Delivered, Outcome, Reject
 from tests.builders import raw, request
 from tests.fakes import FakeChannel, Until
 from tests.model.book import POLICY, id_of
-from tests.model.machine import ALERT, DOWN, KEYS, OPS, OUTCOMES, SECONDS
-from tests.model.process import NONE, Trouble, troubles
+from tests.model.machine import ALERT, DOWN, KEYS, OPS, OUTCOMES
+from tests.model.process import NONE, OFF, Trouble, troubles
 from tests.model.rules import FINDINGS, Happens
 from tests.world import INVOCATION
 
-MEANWHILE: st.SearchStrategy[Sequence[str]] = st.sampled_from(
-    [("refuses", "redrive"), ("fails",), ("fails",), ("resolved",), ("resolved",), ("ask",), ("ask",), ("claim",)]
-) | st.lists(
+SCRIPTS = [("refuses", "redrive"), ("fails",), ("resolved",), ("ask",)]
+MEANWHILE: st.SearchStrategy[Sequence[str]] = st.sampled_from(SCRIPTS) | st.lists(
     st.sampled_from(["delivers", "fails", "refuses", "redrive", "cancel", "ask", "claim", "active", "resolved"]),
     max_size=4,
 )
 ACTS = st.sampled_from(["claim", "redrive", "cancel", "ask"])
+
+
+@dataclass(frozen=True)
+class Race:
+    """What happens to a new record, within one second, before and after somebody reads it, and what they then do."""
+
+    outcome: Outcome
+    finding: str | None
+    late: bool
+    age: float
+    before: Sequence[str]
+    meanwhile: Sequence[str]
+    what: int  # of what can be done at all
+    named: str | None
+
+
+RACES = st.builds(
+    Race,
+    outcome=st.sampled_from([DOWN, DOWN, Reject("too_long", "x"), ALERT]),
+    finding=FINDINGS,
+    late=st.sampled_from([False, False, False, True]),
+    age=st.sampled_from([0, 0, 0.4, 300, 86400]),
+    before=st.sampled_from([(), (), ("redrive",), ("resolved",)]),
+    meanwhile=MEANWHILE,
+    what=st.integers(0, 5),
+    named=FINDINGS,
+)
 
 
 class Rivals(Happens):
@@ -80,6 +108,13 @@ class Rivals(Happens):
             self.world.deliver().attempt(FakeChannel().will(outcome), Dispatch((claimed,)), deadline)
         assert ours or self.read(claimed.key) == before, "a lost claim was settled"
 
+    @rule(key=KEYS, seconds=st.sampled_from([0, 30, 59, 59, 64, 66]), off=st.sampled_from([OFF, -OFF]))
+    def a_sweep_comes_while_another_is_at_it(self, key: Key, seconds: float, off: float) -> None:
+        """Before or after its invocation, or its lease, is over; each by a clock of its own."""
+        self.another_claims(key, Trouble(off=-off))
+        self.world.clock.pass_by(seconds)
+        self.sweep_once(Trouble(off=off))
+
     @precondition(lambda self: self.slow)
     @rule()
     def another_dies(self) -> None:
@@ -96,38 +131,23 @@ class Rivals(Happens):
     def act_on_an_old_reading(self, which: int, what: str, finding: str | None) -> None:
         self.act(self.readings[which % len(self.readings)], what, finding)
 
-    @rule(
-        outcome=st.sampled_from([DOWN, DOWN, Reject("too_long", "x"), ALERT]),
-        finding=FINDINGS,
-        age=SECONDS,
-        before=st.sampled_from([(), (), ("redrive",), ("resolved",)]),
-        meanwhile=MEANWHILE,
-        what=ACTS,
-        named=FINDINGS,
-    )
-    def much_happens_between_reading_and_writing(
-        self,
-        outcome: Outcome,
-        finding: str | None,
-        age: float,
-        before: tuple[str, ...],
-        meanwhile: Sequence[str],
-        what: str,
-        named: str | None,
-    ) -> None:
-        """All of it to one record, within one second."""
+    @rule(race=RACES)
+    def much_happens_between_reading_and_writing(self, race: Race) -> None:
         self.focus = Key("ops", f"raced {len(self.keys)}")
         self.keys.append(self.focus)
-        self.outcomes = [outcome]
-        self.ask(raw(dedup_key=self.focus.dedup_key, finding_id=finding))
-        self.world.clock.pass_by(age)
-        for each in before:
+        self.outcomes = [race.outcome]
+        deliver_by = (self.world.clock.now - timedelta(seconds=1)).isoformat() if race.late else None
+        self.ask(raw(dedup_key=self.focus.dedup_key, finding_id=race.finding, deliver_by=deliver_by))
+        self.world.clock.pass_by(race.age)
+        for each in race.before:
             self.interfere(each)
         record = self.read(self.focus)
-        for each in meanwhile:
+        for each in race.meanwhile:
             self.interfere(each)
         if record is not None:
-            self.act(record, what, named)
+            possible = {**dict.fromkeys(OPEN, ("claim", "cancel", "ask")), Status.DEAD_LETTERED: ("redrive", "ask")}
+            acts = possible.get(record.status, ("ask",))
+            self.act(record, acts[race.what % len(acts)], race.named)
         self.focus = OPS[0]
 
     def act(self, old: Notification, what: str, finding: str | None) -> None:

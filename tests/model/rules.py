@@ -16,7 +16,7 @@ from tests.model.book import POLICY
 from tests.model.machine import DAILY, DOWN, KEYS, LEFT, OPS, OUTCOMES, SECONDS, System
 from tests.model.process import NONE, Trouble, troubles
 
-OTHERS = ("sweep", "ask", "claim", "redrive", "active", "resolved")
+OTHERS = ("sweep", "ask", "claim", "redrive", "active", "resolved", "hold")
 IN_SEND, IN_SWEEP = troubles(7, OTHERS), troubles(20, OTHERS)
 FINDINGS = st.sampled_from([None, "F1", "F1", "F2"])
 MORE = st.sampled_from(
@@ -44,6 +44,7 @@ class Happens(System):
             "sweep": self.sweep_once,
             "ask": lambda: self.ask(raw(dedup_key=self.focus.dedup_key, finding_id="F1")),
             "redrive": lambda: self.operator_redrives(self.focus),
+            "hold": lambda: self.hold(3600),
         }
 
     # the ways in
@@ -146,13 +147,16 @@ class Happens(System):
 
     @rule(until=st.sampled_from([None, 30, 3600]))
     def an_operator_holds_or_releases(self, until: float | None) -> None:
+        self.hold(until)
+
+    def hold(self, until: float | None) -> None:
         states, now = self.store.states, self.world.clock.now
         state = states.open("ops")
         if until is None:
             states.free(state, 0)
-            self.operator = None
-        elif states.hold("ops", Hold(moments.ceil(now + timedelta(seconds=until)), OPERATOR), now):
-            self.operator = states.open("ops")
+            self.held.pop("ops", None)
+        else:
+            states.hold("ops", Hold(moments.ceil(now + timedelta(seconds=until)), OPERATOR), now)
 
     @rule(what=st.sampled_from(["lag", "catch up", "document", "max_age"]), age=st.sampled_from([None, 1000, 7200]))
     def something_rare(self, what: str, age: float | None) -> None:

@@ -30,7 +30,7 @@ class DynamoMachine(Findings):
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 ALIKE: dict[str, Any] = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": CHECKS}
-Machine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, **ALIKE)
+Machine.TestCase.settings = settings(max_examples=250, stateful_step_count=50, **ALIKE)
 DynamoMachine.TestCase.settings = settings(max_examples=8, stateful_step_count=40, **ALIKE)
 TestOverMemory = pytest.mark.filterwarnings("error")(Machine.TestCase)
 TestOverDynamo = pytest.mark.filterwarnings("error")(DynamoMachine.TestCase)

@@ -194,6 +194,15 @@ def test_without_time_to_narrow_it_is_tried_again_later() -> None:
     assert {one.status for one in ended.values()} == {Status.RETRYING}
 
 
+def test_a_part_for_which_writing_has_left_no_time_is_not_sent() -> None:
+    world, dispatch = World(), digest("a", "b")
+    world.put(*dispatch.members)
+    world.ledger.will(*[REFUSED] * 500)
+    channel = FakeChannel(mode=Mode.DIGEST).will(Reject("bad", "x"), Delivered())
+    world.deliver().attempt(channel, dispatch, world.deadline())
+    assert channel.sent == [["a", "b"], ["a"]]
+
+
 def test_a_single_member_needs_no_narrowing() -> None:
     channel = guilty("a")
     assert attempt(World(), channel, digest("a"))["a"].status is Status.DEAD_LETTERED

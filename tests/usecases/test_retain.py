@@ -123,6 +123,15 @@ def test_all_of_many_records(number: int) -> None:
     assert all(world.get(f"{n:03}").expires_at is None for n in range(number))
 
 
+def test_what_an_index_shows_late_of_another_finding_is_left_alone() -> None:
+    world = World()
+    world.put(kept(expires_at=NOW))
+    world.memory.lag()
+    assert world.send(finding_id="CVE-2").result == "sent"  # the earlier record is absent: this is a new one
+    assert world.news("resolved", 1).stamped == 0
+    assert world.get().expires_at is None
+
+
 # healing
 
 

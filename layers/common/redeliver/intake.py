@@ -60,13 +60,14 @@ def message(accept: Accept, body: str, refused: DeadLetterQueue, deadline: Deadl
 
     Raises Unavailable if it could be neither stored nor put aside: then it belongs back into the queue.
     """
+    raw, unreadable = body, ""
     try:
         raw = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raw = f"not JSON: {error}"
+        unreadable = f"not JSON: {error}; "
     answer = accept(raw, deadline)
     if answer.result == "invalid":
-        refused.put(body, f"{raw}; {answer.error}" if isinstance(raw, str) else str(answer.error))
+        refused.put(body, f"{unreadable}{answer.error}")
     return answer
 
 

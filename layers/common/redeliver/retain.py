@@ -93,7 +93,8 @@ class Retain:
         """Bring every record of a finding into its right state; tell whether all are, and final."""
         all_in_order = True
         for page in self.records.pages(finding.finding_id):
-            good = [row for row in page if isinstance(row, Notification)]
+            # An index that lags may name a record that is another's by now.
+            good = [row for row in page if isinstance(row, Notification) and row.finding_id == finding.finding_id]
             for row in page:
                 if isinstance(row, Unreadable):
                     park(self.ledger, self.telemetry, row, now, None)
