@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.emulator import ministack
+from infra.local.emulator import PYTHON, ministack
+from infra.local.processes import aws_environment, run
 from infra.local.stack import LocalStack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,33 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 with termination_as_interrupt(), ministack() as url:
     print(url, flush=True)
     time.sleep(600)
+"""
+# Whenever a row is looked at, another comes in; and the first pass of all goes wrong.
+BUSY_TABLE = """
+import threading, time
+from infra.local import ministack_wrapper as wrapper
+from ministack.services import dynamodb
+
+class Row(dict):
+    def get(self, *name):
+        table["items"][str(len(table["items"]))] = {"": {}}
+        return super().get(*name)
+
+class Wrong:
+    def all_items(self):
+        dynamodb._ttl_settings = settings
+        raise RuntimeError("once")
+
+table = {"items": {"b": {"": Row()}, "a": {"": Row(expires_at={"N": str(time.time() - 1)})}}}
+dynamodb._tables.set_scoped("1", "r", "busy", table)
+settings = dynamodb._ttl_settings
+settings.set_scoped("1", "r", "busy", {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"})
+dynamodb._ttl_settings = Wrong()
+wrapper.remove_expired_items(0.01)
+end = time.monotonic() + 30
+while "a" in table["items"]:
+    assert time.monotonic() < end, "TTL has stopped"
+    time.sleep(0.01)
 """
 
 
@@ -79,6 +107,11 @@ def test_an_old_mistaken_expiry_is_left_alone(stack: LocalStack) -> None:
     dynamodb.put_item(TableName=table, Item=keys | {"expires_at": {"N": str(int(time.time()) - 6 * 365 * 86400)}})
     time.sleep(3)
     assert "Item" in dynamodb.get_item(TableName=table, Key=keys, ConsistentRead=True)
+
+
+def test_ttl_goes_on_while_rows_come_in() -> None:
+    """Not all that ministack does to a table takes its lock, and a thread that died would remove nothing any more."""
+    run([str(PYTHON), "-c", BUSY_TABLE], aws_environment(""))
 
 
 def test_embedded_metrics_become_metrics(stack: LocalStack) -> None:
