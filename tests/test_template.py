@@ -156,7 +156,8 @@ def test_what_a_function_fails_at_goes_to_a_queue_with_its_error() -> None:
         assert failed == {"Type": "SQS", "Destination": {"GetAtt": "EventDeadLetterQueue.Arn"}}
 
 
-def _dashboard() -> dict[str, Any]:
+def dashboard() -> dict[str, Any]:
+    """Return the dashboard's body."""
     body: str = OBSERVABILITY["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Sub"]
     loaded: dict[str, Any] = json.loads(re.sub(r"\$\{[\w:]+\}", "x", body))
     return loaded
@@ -165,7 +166,7 @@ def _dashboard() -> dict[str, Any]:
 def test_dashboard_is_valid_and_its_widgets_do_not_overlap() -> None:
     cells = [
         (x, y)
-        for widget in _dashboard()["widgets"]
+        for widget in dashboard()["widgets"]
         for x in range(widget["x"], widget["x"] + widget["width"])
         for y in range(widget["y"], widget["y"] + widget["height"])
     ]

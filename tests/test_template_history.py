@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from tests.test_template import OBSERVABILITY, RESOURCES, _dashboard
+from tests.test_template import OBSERVABILITY, RESOURCES, dashboard
 
 
 def test_the_dashboard_has_the_page_and_its_function() -> None:
-    (widget,) = [each for each in _dashboard()["widgets"] if each["type"] == "custom"]
+    (widget,) = [each for each in dashboard()["widgets"] if each["type"] == "custom"]
     assert widget["properties"]["updateOn"] == {"refresh": True, "resize": False, "timeRange": False}
     body: str = OBSERVABILITY["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Sub"]
     assert re.findall(r'"endpoint": "\$\{(\w+)\}"', body) == ["HistoryFunctionArn"]
