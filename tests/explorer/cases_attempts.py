@@ -73,6 +73,7 @@ OF_SWEEPS = (
         begin=holding(acts.ONE, acts.TWO),
         answers=EITHER,
         mode=Mode.DIGEST,
+        passes=BEYOND_A_LEASE,
         schedules=4_000_000,
     ),
     Case(
