@@ -29,7 +29,7 @@ local-logs: setup ## Follow the functions' logs of `make local`
 	@python -m infra.local.logs
 
 test: setup ## Run all tests, those on the local stack included
-	@python -m pytest --cov --cov-report= --cov-fail-under=0
+	@python -m pytest --numprocesses=auto --dist=loadgroup --cov --cov-report= --cov-fail-under=0
 
 check: lint types contracts build validate security coverage ## Everything that must pass before a change lands
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import signal
 import sys
 
 import pytest
@@ -20,8 +21,19 @@ FAKE = {
 }
 
 
+# A shell starts its background jobs with Ctrl-C ignored, and so would be every program that a test starts and stops.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what is rendered into tests/channels/golden")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process have all tests of the deployed stack, since it is deployed once for each."""
+    for item in items:
+        if "stack" in getattr(item, "fixturenames", ()) and item.path.parent.name == "stack":
+            item.add_marker(pytest.mark.xdist_group("stack"))
 
 
 class NetworkUsedError(Exception):

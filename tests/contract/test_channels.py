@@ -157,7 +157,7 @@ def test_every_status(described: Described, make: Made, endpoint: Endpoint) -> N
 @over_http
 def test_an_interim_status_is_no_answer(described: Described, make: Made, endpoint: Endpoint) -> None:
     for status in (101, 102, 103, 199):
-        channel = make(budget=SHORT)
+        channel = make()
         scripted(endpoint, described, default=Step(status))
         outcome = attempt(described, channel)
         assert isinstance(outcome, Retry)
@@ -222,7 +222,7 @@ def test_every_body(status: int, described: Described, make: Made, endpoint: End
 def test_no_answer(case: str, described: Described, make: Made, endpoint: Endpoint) -> None:
     failing = WITHOUT_ANSWER[case]
     scripted(endpoint, described, default=failing.step)
-    outcome = attempt(described, make(budget=SHORT))
+    outcome = attempt(described, make(budget=1.0))  # the connection has to come about in it, and the request to leave
     assert isinstance(outcome, Retry)
     assert (outcome.reason, outcome.wait) == (described.reasons.get(case, failing.reason), None)
     if case == "reset before the body was read":

@@ -60,7 +60,6 @@ def test_each_source_has_its_records_in_its_order_with_their_moments(store: Stor
         (Filter(kind="cve", statuses=DEAD), ["dead-1"]),
         (Filter(kind="cve", statuses=OPEN), []),
     ],
-    ids=str,
 )
 def test_the_table_shows_only_what_has_the_status_and_the_kind(
     store: Store, wanted: Filter, expected: list[str]

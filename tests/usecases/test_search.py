@@ -84,7 +84,6 @@ def found(store: Pages, **wanted: object) -> list[str]:
         ({"span": Span(None, at(4))}, ["dead", "due", "not", "retry"], {"all"}),
         ({"statuses": DEAD, "span": Span(at(9), at(9))}, ["other"], {"dead"}),
     ],
-    ids=str,
 )
 def test_it_finds_what_is_meant_by_the_cheapest_way(
     store: Pages, wanted: dict[str, object], expected: list[str], way: set[str]
@@ -139,7 +138,6 @@ def test_the_latest_of_anything_are_the_newest(store: Pages) -> None:
         ({"finding_id": "CVE-1"}, False),
         ({"span": Span(NOW, None)}, False),
     ],
-    ids=str,
 )
 def test_of_a_row_that_cannot_be_read_only_what_is_known_counts(wanted: dict[str, object], expected: bool) -> None:
     row = Unreadable(Key("ops", "bad"), "kind is missing", parked=True)

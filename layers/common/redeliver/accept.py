@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from redeliver.core import lifecycle, moments, redaction
+from redeliver.core import lifecycle, moments
 from redeliver.core.hold import GONE, GONE_FOR, WAIT, Hold
 from redeliver.core.notification import OPEN, UNREADABLE, Dispatch, Key, Notification, Status, Unreadable
 from redeliver.core.request import InvalidRequest, Request, parse
@@ -238,4 +238,5 @@ def _answer(result: str, record: Notification, error: str | None = None) -> Answ
 
 def _echo(raw: object, name: str) -> str | None:
     value = raw.get(name) if isinstance(raw, Mapping) else None
-    return redaction.storable(value[:1024]) if isinstance(value, str) else None  # Lambda answers in UTF-8
+    # Half a surrogate pair is no text: Lambda could not write it, and the answers beside it would be lost.
+    return value[:1024].encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else None
