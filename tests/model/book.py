@@ -184,7 +184,7 @@ def _one_went_first(did: Sequence[Claim | Sent]) -> None:
     sent, claimed, members = 0, 0, 1
     for each in did:
         if isinstance(each, Claim):
-            claimed += 1
+            claimed += not each.lost
             continue
         sent, members = sent + 1, len(each.dispatch.members)
         if isinstance(each.outcome, Delivered | Reject):

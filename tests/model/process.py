@@ -63,10 +63,11 @@ def troubles(operations: int, others: Sequence[str] = ()) -> st.SearchStrategy[T
 
 @dataclass(frozen=True)
 class Claim:
-    """A record was taken for an attempt."""
+    """A record was taken for an attempt; `lost`: nobody was told so."""
 
     before: Notification
     after: Notification
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ class Process:
         if self.next() is Fault.KILLED_AFTER:
             raise Killed
 
-    def note(self, name: str, arguments: tuple[Any, ...], answer: Any) -> None:
-        """Remember what was done."""
+    def note(self, name: str, arguments: tuple[Any, ...], answer: Any, *, lost: bool = False) -> None:
+        """Remember what was done, and whether the answer to it was lost."""
         match name:
             case "all":
                 self.read, self.sweeps = answer, True
@@ -135,7 +136,7 @@ class Process:
             case "replace" | "park" if answer and self.sweeps:
                 self.wrote.add(arguments[0].key.channel)
         if name == "replace" and answer and arguments[1].attempt_count == arguments[0].attempt_count + 1:
-            self.did.append(Claim(*arguments))
+            self.did.append(Claim(arguments[0], arguments[1], lost))
 
 
 @dataclass
@@ -157,7 +158,7 @@ class Room:
         if fault is Fault.REFUSED:
             raise Unavailable(f"{name}: InternalServerError: not done")
         answer = operation(*arguments)
-        process.note(name, arguments, answer)
+        process.note(name, arguments, answer, lost=fault is Fault.LOST)
         if fault is Fault.KILLED_AFTER:
             raise Killed
         if fault is Fault.LOST:
