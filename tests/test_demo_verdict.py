@@ -1,7 +1,9 @@
 """The demo's verdict can fail: each promise is broken by evidence that was spoiled for it."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -175,3 +177,12 @@ def test_no_evidence_at_all_is_no_success() -> None:
 
 def test_the_table_is_no_wider_than_a_screen() -> None:
     assert max(map(len, report.notifications(good()))) <= 120
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    shown = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    promised = [each.text for some in PROMISES.values() for each in some]
+    ticked = re.findall("^  ✓ (.*)$", shown, re.MULTILINE)
+    assert ticked
+    assert set(ticked) <= set(promised)
+    assert f"{len(promised)} of {len(promised)} promises kept." in shown
