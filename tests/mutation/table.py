@@ -66,7 +66,7 @@ ON_IMPORT: Mapping[str, Sequence[str]] = {
     "core/history": ("tests/core/test_history.py",),
     "core/digest": ("tests/core/test_digest.py",),
     "core/policy": ("tests/core/test_lifecycle.py", "tests/core/test_retention.py", "tests/test_settings.py"),
-    "core/arrows": ("tests/core/test_arrows_documented.py", "tests/usecases/test_state_machine.py"),
+    "core/arrows": ("tests/core/test_arrows_documented.py",),
     "core/outcome": ("tests/core/test_outcome.py",),
     "core/moments": ("tests/core/test_moments.py",),
     "core/redaction": ("tests/core/test_redaction.py",),
