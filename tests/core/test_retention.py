@@ -73,7 +73,7 @@ def test_open_record_is_never_in_order() -> None:
 def test_stamped_and_released_undo_each_other() -> None:
     stamped = retention.stamped(final(finding_id="CVE-1"), at(5.5), DAYS)
     assert (stamped.expires_at, stamped.updated_at) == (NOW + DAYS, at(5))
-    assert retention.released(stamped, at(7)) == final(finding_id="CVE-1", updated_at=at(7))
+    assert retention.released(stamped, at(7.5)) == final(finding_id="CVE-1", updated_at=at(7))
 
 
 # found by `python -m tests.mutation`
