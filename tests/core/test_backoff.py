@@ -69,3 +69,7 @@ def test_smallest_base_reaches_any_cap(cap: timedelta) -> None:
 )
 def test_jitter(fraction: float, chance: float, expected: int) -> None:
     assert jittered(timedelta(seconds=100), fraction, chance) == timedelta(seconds=expected)
+
+
+def test_the_least_base_passes_the_greatest_cap() -> None:
+    assert delay(68, timedelta.resolution, timedelta.max) == timedelta.max

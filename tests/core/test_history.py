@@ -47,6 +47,26 @@ def test_the_latest_attempts_are_kept_in_bounds(pasts: list[Past]) -> None:
     assert len(found) >= min(len(pasts), 7)
 
 
+@pytest.mark.parametrize("length", [1, 7, 40])
+def test_the_latest_are_kept_and_as_many_as_have_room(length: int) -> None:
+    kept, pasts = None, [Past(at(n), Ending.RETRY, "x" * length, 500, 30_000) for n in range(60)]
+    for one in pasts:
+        kept = history.added(kept, one)
+    assert kept is not None
+    entry = kept.partition(";")[0]
+    assert 512 - len(f";{entry}") < len(kept) <= 512
+    found = history.attempts(kept)
+    assert found == pasts[-len(found) :]
+
+
+def test_512_bytes_are_not_too_long() -> None:
+    """The bound that docs/operate.md and the budgets of SPEC 10 name."""
+    entry = history.added(None, Past(NOW, Ending.DELIVERED))
+    for length, attempts in ((511, 2), (512, 2), (513, 1)):
+        before = "x" * (length - len(f";{entry}"))
+        assert len(history.added(before, Past(NOW, Ending.DELIVERED)).split(";")) == attempts
+
+
 @given(st.text() | st.lists(st.text("0123456789,;drxg i")).map(";".join))
 def test_a_history_that_cannot_be_read_is_none(text: str) -> None:
     history.attempts(text)
