@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redeliver.core.notification import FINAL, OPEN, Dispatch, Status, lane_of, message_id
+from redeliver.core.notification import FINAL, OPEN, Dispatch, Key, Status, Unreadable, lane_of, message_id
 from tests.builders import NOW, at, record
 
 
@@ -56,3 +56,8 @@ def test_dispatch_is_what_its_members_share() -> None:
 
 def test_ids_have_32_digits() -> None:
     assert len(message_id(record())) == len(Dispatch((record(),)).batch_id) == 32
+
+
+def test_an_unreadable_row_is_not_parked_and_a_dispatch_no_digest_unless_it_says_so() -> None:
+    assert not Unreadable(Key("ops", "k"), "x").parked
+    assert not Dispatch((record(),)).digest

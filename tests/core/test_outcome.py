@@ -8,6 +8,8 @@ from redeliver.core.outcome import (
     LONGEST_WAIT,
     Delivered,
     Gone,
+    Outcome,
+    Reject,
     Retry,
     from_status,
     parse_retry_after,
@@ -102,3 +104,22 @@ def test_reading_a_wait_is_total(value: object) -> None:
 @pytest.mark.parametrize("status", [204, 302, 404, 410, 503])
 def test_an_outcome_keeps_the_status_for_the_history(status: int) -> None:
     assert from_status(status, "x").status == status
+
+
+def test_a_wait_of_more_than_a_year_is_nonsense_and_cut() -> None:
+    assert parse_retry_after(10**12, NOW) == timedelta(days=366)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "with_status"),
+    [
+        (Delivered(), Delivered(status=200)),
+        (Retry("x", "y"), Retry("x", "y", status=503)),
+        (Reject("x", "y"), Reject("x", "y", 400)),
+        (Gone("x", "y"), Gone("x", "y", 410)),
+    ],
+    ids=["delivered", "retry", "reject", "gone"],
+)
+def test_a_status_is_no_part_of_what_an_outcome_is(outcome: Outcome, with_status: Outcome) -> None:
+    assert outcome == with_status
+    assert (outcome.status, outcome.maybe_delivered) == (None, False)

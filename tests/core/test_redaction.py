@@ -44,6 +44,13 @@ def test_of_two_secrets_where_one_holds_the_other_both_go() -> None:
 
 def test_what_is_too_short_to_be_a_secret_stays() -> None:
     assert redact("HTTP 503", ["503", ""]) == "HTTP 503"
+    assert redact("seven letters", ["seven"]) == "seven letters"
+    assert redact("a secret", ["secret"]) == "a ***"
+
+
+def test_what_is_stored_has_1024_characters_at_most() -> None:
+    assert redact("x" * 1024) == "x" * 1024
+    assert redact("x" * 1025) == "x" * 1023 + "…"
 
 
 @given(st.text(st.characters()), st.lists(SECRETS, max_size=3))

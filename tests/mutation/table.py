@@ -70,7 +70,7 @@ ON_IMPORT: Mapping[str, Sequence[str]] = {
     "core/outcome": ("tests/core/test_outcome.py",),
     "core/moments": ("tests/core/test_moments.py",),
     "core/redaction": ("tests/core/test_redaction.py",),
-    "core/request": ("tests/core/test_request.py",),
+    "core/request": ("tests/core/test_request.py", "tests/usecases/test_intake.py"),
     "core/notification": ("tests/core/test_notification.py", "tests/core/test_lifecycle.py"),
     "store/notifications": ("tests/contract/test_store_ledger.py", "-k", "old_reading and not memory"),
 }
