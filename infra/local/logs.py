@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
+from botocore.exceptions import ConnectionClosedError, EndpointConnectionError
 
 from infra.local.processes import CREDENTIALS, REGION
 from infra.local.serve import STATE, running_at
@@ -43,7 +44,9 @@ def main(state: str = str(STATE)) -> int:
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
-        return 0
+        pass
+    except (EndpointConnectionError, ConnectionClosedError):
+        sys.stderr.write("the stack has stopped\n")
     return 0
 
 

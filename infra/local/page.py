@@ -1,7 +1,6 @@
 """The history page for a browser on this machine: a stand-in for the CloudWatch dashboard that shows it on AWS.
 
-`python -m infra.local.page` deploys the local stack and serves the page until it is interrupted. In a program:
-`with LocalStack() as stack, HistoryPage(stack) as page: ... page.url`.
+`make local` serves it. In a program: `with LocalStack() as stack, HistoryPage(stack) as page: ... page.url`.
 """
 
 import json
@@ -13,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from infra.local.processes import termination_as_interrupt
-from infra.local.stack import FunctionFailedError, LocalStack
+from infra.local.stack import FunctionFailedError
 
 FUNCTION = "HistoryFunction"
 _HERE = Path(__file__).parent
@@ -117,18 +115,3 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Say it the way this program says everything."""
         logger.debug(format, *args)
-
-
-def main() -> None:
-    """Deploy, serve, and end with Ctrl-C."""
-    logging.basicConfig(level=logging.INFO, format="page: %(message)s")
-    with termination_as_interrupt(), LocalStack() as stack, HistoryPage(stack) as page:
-        logger.info("the history page is on %s (Ctrl-C ends it)", page.url)
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            logger.info("ending")
-
-
-if __name__ == "__main__":
-    main()

@@ -92,6 +92,10 @@ In another terminal:
     .venv/bin/redeliver status
     make local-logs
 
+A channel of your own (docs/channels.md has the documents; a local endpoint needs "allow_private_network"):
+
+    aws ssm put-parameter --type SecureString --name /redeliver/{STAGE}/channels/NAME --value DOCUMENT
+
 Let the endpoint fail, and work again:
 
     curl -X PUT {endpoint.url("/_script")} -d '{{"/hook": {{"default": {{"status": 503}}}}}}'

@@ -67,15 +67,14 @@ def test_what_it_holds_is_kept_from_one_time_to_the_next(tmp_path: Path) -> None
         again = run("serve", state)
         assert (again.returncode, again.stderr.startswith("it is running already: http")) == (1, True)
         command = [sys.executable, "-m", "infra.local.logs", str(state)]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as logs:
-            try:
-                time.sleep(2)  # until it follows
-                assert send(client) == "sent"
-                assert logs.stdout is not None
-                lines = iter(logs.stdout.readline, "")
-                assert next(line for line in lines if "notification_sent" in line).startswith("send ")
-            finally:
-                logs.kill()
+        logs = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(2)  # until it follows
+        assert send(client) == "sent"
+        assert logs.stdout is not None
+        lines = iter(logs.stdout.readline, "")
+        assert next(line for line in lines if "notification_sent" in line).startswith("send ")
+    rest, _ = logs.communicate(timeout=60)
+    assert (logs.returncode, rest.splitlines()[-1]) == (0, "the stack has stopped")
     with running(state) as client:
         assert send(client) == "duplicate"
     gone = run("logs", state)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from redeliver.core import lifecycle, moments
 from redeliver.core.finding import Finding
@@ -119,7 +119,7 @@ def _ahead(record: Notification, facts: Facts) -> tuple[str, str | None, str | N
 
 
 def _asked_again(record: Notification) -> str | None:
-    if record.requested_at <= record.created_at:
+    if record.requested_at <= record.created_at + timedelta(seconds=1):  # one rounded up, the other down
         return None
     return (
         f"it was asked for again at {_text(record.requested_at)}, which was answered `duplicate`: one key, one record"
