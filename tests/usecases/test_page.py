@@ -190,11 +190,13 @@ def test_a_store_that_is_busy_is_said_and_not_raised(world: World) -> None:
 
 
 def test_a_hold_is_shown_while_it_lasts(world: World) -> None:
-    world.put(final())
+    world.put(record(next_attempt_at=at(30)))
     world.states.hold("ops", Hold(at(60), "wait"), NOW)
     assert "is on hold until" in seen(ask(world))
+    assert "next 2026-11-30 12:01:00" in seen(ask(world))  # nothing goes out before
     world.clock.pass_by(61)
     assert "is on hold until" not in seen(ask(world))
+    assert "next 2026-11-30 12:00:30" in seen(ask(world))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -1,6 +1,6 @@
 """The list: which records are looked at, and a page of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,16 +12,20 @@ from redeliver.page.markup import Markup, button, joined, moment, said, tag, tex
 from redeliver.ports import ChannelState
 
 _HEADS = ("When (UTC)", "Channel", "Kind", "Subject and key", "Status", "Attempts", "What it came to")
+Held = Mapping[str, datetime | None]  # by channel, until when
 _LONGEST = 160  # characters of a text in the list; the story has more
 
 
 def listing(page: Page, view: View, channels: Sequence[ChannelState], endpoint: str, now: datetime) -> Markup:
     """Return the list with its form."""
+    held = [state for state in channels if state.held(now)]
     return joined(
         [
             _form(view, [state.channel for state in channels], _place(page, view), endpoint),
-            *(_held(state) for state in channels if state.held(now) and view.channel in (None, state.channel)),
-            _table(page.rows, view, endpoint) if page.rows else tag("p", _nothing(page), class_="rh-note"),
+            *(_held(state) for state in held if view.channel in (None, state.channel)),
+            _table(page.rows, view, endpoint, {state.channel: state.hold_until for state in held})
+            if page.rows
+            else tag("p", _nothing(page), class_="rh-note"),
             _foot(page, view, endpoint),
         ]
     )
@@ -76,9 +80,9 @@ def _held(state: ChannelState) -> Markup:
     return tag("p", parts, class_="rh-note rh-bad")
 
 
-def _table(rows: Sequence[Row], view: View, endpoint: str) -> Markup:
+def _table(rows: Sequence[Row], view: View, endpoint: str, held: Held) -> Markup:
     head = heads(_HEADS)
-    body = tag("tbody", [_row(row, view, endpoint) for row in rows])
+    body = tag("tbody", [_row(row, view, endpoint, held.get(row.key.channel)) for row in rows])
     return tag("div", tag("table", [head, body], class_="rh-list"), class_="rh-wide")
 
 
@@ -89,7 +93,7 @@ def heads(names: Sequence[str]) -> Markup:
     return tag("thead", tag("tr", cells))
 
 
-def _row(row: Row, view: View, endpoint: str) -> Markup:
+def _row(row: Row, view: View, endpoint: str, held: datetime | None) -> Markup:
     known = row if isinstance(row, Notification) else None
     ask = {"do": "story", "channel": row.key.channel, "dedup_key": row.key.dedup_key, "view": of_view(view)}
     title = said(known.subject if known else "an item that is no record", _LONGEST)
@@ -103,19 +107,22 @@ def _row(row: Row, view: View, endpoint: str) -> Markup:
             tag("td", button(subject, endpoint, ask), class_="rh-subject"),
             tag("td", pill(row)),
             tag("td", str(known.attempt_count) if known else "—", class_="rh-number"),
-            tag("td", _came_to(row), class_="rh-soft"),
+            tag("td", _came_to(row, held), class_="rh-soft"),
         ],
     )
 
 
-def _came_to(row: Row) -> list[Markup]:
+def _came_to(row: Row, held: datetime | None) -> list[Markup]:
     if isinstance(row, Unreadable):
         return [said(row.problem, _LONGEST)]
     parts = [said(row.last_reason)] if row.last_reason else []
     if row.last_error and row.status is not Status.SENT:
         parts.append(tag("div", said(row.last_error, _LONGEST)))
     if row.status in OPEN:
-        parts.append(tag("div", ["next ", moment(row.next_attempt_at)], class_="rh-time"))
+        times = [
+            each for each in (row.next_attempt_at, held) if each is not None
+        ]  # nothing goes out before a hold is over
+        parts.append(tag("div", ["next ", moment(max(times, default=None))], class_="rh-time"))
     return parts
 
 
