@@ -9,6 +9,7 @@ import click
 from redeliver.core.notification import Status
 from redeliver.operator.ports import Span
 from redeliver.operator.search import Filter
+from redeliver_cli.desk import Desk
 from redeliver_cli.terms import CHANNEL, FINDING, PAST
 
 _OPTIONS = (
@@ -26,6 +27,12 @@ def filtered(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in _OPTIONS:
         command = option(command)
     return command
+
+
+def there_is(desk: Desk, channel: str | None, named: str) -> None:
+    """Refuse the name of a channel that has neither a document nor a row: it is mistyped."""
+    if channel is not None and not desk.known(channel) and not desk.configured(channel):
+        raise click.UsageError(f"{named}: there is no channel {channel!r}; `redeliver channels` lists them")
 
 
 def wanted_by(

@@ -8,7 +8,7 @@ import pytest
 from redeliver.core.finding import FindingStatus
 from redeliver.core.hold import OPERATOR, Hold
 from redeliver.core.notification import Status
-from redeliver.core.outcome import Gone, Reject, Retry
+from redeliver.core.outcome import Delivered, Gone, Reject, Retry
 from redeliver.ports import Mode
 from tests.builders import NOW, at, final, raw, record
 from tests.cli.desks import HOOK, Person
@@ -77,6 +77,19 @@ def test_large_ones_are_split_before_a_call_becomes_too_large_for_lambda() -> No
     assert [len(json.dumps(event)) < 6_000_000 for _, event in person.functions.calls] == [True, True]
 
 
+def test_lines_that_cannot_be_delivered_are_named_with_their_key_and_why() -> None:
+    person = Person()
+    person.world.channel.will(Delivered(), Reject("too_long", "HTTP 400: no"))
+    found = person.types(
+        "send", "-", given=lines(raw(), raw(dedup_key="b"), raw(dedup_key="c", deliver_by="2020-01-01T00:00:00Z"))
+    )
+    assert found.exit_code == 1
+    assert found.stderr.splitlines()[:2] == [
+        "line 2: ops b: dead_lettered: HTTP 400: no",
+        "line 3: ops c: dead_lettered: expired: its deliver_by has passed",
+    ]
+
+
 def test_invalid_lines_are_named_by_number_and_the_others_sent() -> None:
     person = Person()
     given = lines(raw(), "{not json", "", raw(dedup_key="b", kind="K"), "[]", raw(dedup_key="c"))
@@ -116,13 +129,20 @@ def test_news_of_a_finding_answers_with_what_retention_did() -> None:
     found = person.types("finding", "CVE-1", "resolved", "--changed-at", "2026-11-30T12:00:00Z")
     assert (found.exit_code, found.output) == (
         0,
-        "CVE-1 is resolved since 2026-11-30 12:00:00 UTC: stamped 1, released 0, kept_active 0, removed 0\n",
+        "CVE-1 is resolved since 2026-11-30 12:00:00 UTC: "
+        "1 more records may be forgotten in time, 0 are kept again, 0 were kept already\n",
     )
     known = person.world.known.get("CVE-1")
     assert known is not None
     assert known.status is FindingStatus.RESOLVED
     person.world.clock.pass_by(1)
     assert person.asks("finding", "CVE-1", "active")["released"] == 1
+    old = person.types("finding", "CVE-1", "resolved", "--changed-at", "2026-11-30T11:00:00Z")
+    assert old.output == "ignored: CVE-1 is active since 2026-11-30 12:00:01 UTC, which is newer\n"
+    assert (
+        person.asks("finding", "CVE-1", "resolved", "--changed-at", "2026-11-30T11:00:00Z")["stored"]["status"]
+        == "active"
+    )
     assert person.types("finding", "CVE-1", "open").exit_code == 2
 
 
@@ -240,7 +260,12 @@ def test_a_test_of_a_digest_waits_for_its_sweep() -> None:
 
 
 def test_a_test_of_a_channel_without_a_document_says_what_is_missing() -> None:
-    found = Person().types("channels", "test", "nope")
+    person = Person()
+    found = person.types("channels", "test", "nope")
+    assert (found.exit_code, "there is no channel 'nope'" in found.stderr) == (2, True)
+    assert not person.functions.calls  # it would have a row for good
+    person.world.rows.open("nope")
+    found = person.types("channels", "test", "nope")
     assert found.exit_code == 1
     assert "the channel is not configured: there is no SSM parameter /redeliver/dev/channels/nope" in found.output
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redeliver.core.hold import OPERATOR
+from redeliver.core.hold import OPERATOR, Hold
 from redeliver.core.notification import Key, Notification, Status, Unreadable
 from redeliver.ports import Unavailable
 from tests.builders import at, final, finding, record
@@ -79,6 +79,29 @@ def test_it_is_paced_by_its_rate(person: Person) -> None:
     began = person.world.clock.now
     person.types("redrive", "--channel", "ops", "--yes", "--rate", "0")
     assert person.world.clock.now == began
+
+
+@pytest.mark.parametrize("words", [["ops", "a"], ["--channel", "ops", "--yes"], ["--kind", "price_drop", "--yes"]])
+def test_a_hold_that_keeps_it_from_going_out_is_told(person: Person, words: list[str]) -> None:
+    person.world.rows.impose("ops", Hold(at(60), OPERATOR), "n")
+    person.world.rows.impose("other", Hold(at(-1), OPERATOR), "n")
+    found = person.types("redrive", *words)
+    assert found.exit_code == 0
+    assert found.stderr.endswith(
+        "ops is on hold (operator) until 2026-11-30 12:01:00 UTC, and sends nothing before; "
+        "`redeliver release ops` ends that\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["redrive", "--yes"], ["cancel", "--because", "x", "--yes"], ["list"]])
+def test_a_mistyped_channel_is_wrong_usage(person: Person, words: list[str]) -> None:
+    found = person.types(*words, "--channel", "opps")
+    assert (found.exit_code, "--channel: there is no channel 'opps'" in found.stderr) == (2, True)
+
+
+def test_a_channel_without_a_document_is_not_said_to_send(person: Person) -> None:
+    person.world.rows.impose("nowhere", Hold(at(60), OPERATOR), "n")
+    assert "has no document: see `redeliver channels check nowhere`" in person.types("release", "nowhere").output
 
 
 def test_one_by_name_needs_no_yes(person: Person) -> None:
@@ -220,7 +243,7 @@ def test_a_hold_is_imposed_seen_and_released(person: Person) -> None:
         (["ops", "--note", "n", "--for", "soon"], "30m, 2h or 3d"),
         (["ops", "--note", "n", "--for", "999999w"], "calendar"),
         (["ops", "--note", "n", "--for", "4000d"], "within the next ten years"),
-        (["ops", "--note", "n", "--until", "2020-01-01T00:00:00Z"], "within the next ten years"),
+        (["ops", "--note", "n", "--until", "2020-01-01T00:00:00Z"], "--until: 2020-01-01 00:00:00 UTC is past"),
         (["ops", "--note", " ", "--for", "1h"], "--note"),
         (["ops", "--for", "1h"], "--note"),
         (["opps", "--note", "n", "--for", "1h"], "there is no channel 'opps'"),

@@ -70,6 +70,20 @@ def test_the_status_of_what_gets_through_and_of_nothing() -> None:
     assert "Everything gets through." in person.types("status").output
 
 
+@pytest.mark.parametrize(("seconds", "well"), [(0, True), (100, True), (151, False), (9999, False)])
+def test_what_no_sweep_takes_does_not_get_through(seconds: float, well: bool) -> None:
+    person = Person()
+    person.world.put(record(next_attempt_at=at(-seconds)))
+    assert ("Everything gets through." in person.types("status").output) is well
+
+
+def test_every_channel_in_trouble_is_named() -> None:
+    person = Person()
+    for name, keys in (("a", "1"), ("b", "12"), ("fine", "")):
+        person.world.put(*(dead(key, channel=name) for key in keys), final(channel=name, dedup_key="x"))
+    assert "redeliver list --channel b (and of a)\n" in person.types("status").output
+
+
 def test_a_channel_that_nobody_knows_is_wrong_usage_that_names_those_that_are() -> None:
     person = Person()
     person.world.put(final())
@@ -103,7 +117,7 @@ def test_the_list_is_newest_first_and_says_that_there_is_more() -> None:
         "2026-11-30 12:00:03   ops       new    price_drop   dead_lettered          1   http_503",
         "2026-11-30 12:00:02   ops       sent   price_drop   sent                   1",
     ]
-    assert found.stderr == "there are more than these 2: --limit, --all, or a narrower filter\n"
+    assert found.stderr == "there are more than 2: --limit, --all, or a narrower filter\n"
     assert person.types("list", "--limit", "3").stderr == ""
 
 

@@ -8,27 +8,31 @@ from typing import IO, Any
 
 import click
 
+from redeliver.core import moments
 from redeliver.core.request import MOST_NOTIFICATIONS, InvalidRequest, parse
 from redeliver_cli.desk import Desk
 from redeliver_cli.options import at_a_desk
 from redeliver_cli.output import Output
-from redeliver_cli.plain import at, for_programs
+from redeliver_cli.plain import for_programs
 from redeliver_cli.terms import CHANNEL, FINDING, FUTURE, KEY, PAST
 
 _MOST_BYTES = 5_000_000  # of one call: Lambda takes 6 MB
 _BAD = frozenset({"invalid", "dead_lettered"})
+_RETAINED = (
+    "{stamped} more records may be forgotten in time, {released} are kept again, {kept_active} were kept already"
+)
 
 
 @click.command(short_help="Send one notification by options, or many from JSON lines.")
 @click.argument("lines", type=click.File(encoding="utf-8", errors="surrogateescape"), required=False)
-@click.option("--channel", type=CHANNEL)
+@click.option("--channel", type=CHANNEL, help="Which way out.")
 @click.option("--key", "dedup_key", type=KEY, help="Its dedup key: the same one again is a duplicate.")
-@click.option("--kind")
-@click.option("--subject")
-@click.option("--body")
+@click.option("--kind", help="What sort of event: 1 to 64 of a-z 0-9 _ . -")
+@click.option("--subject", help="One line of up to 1 KB.")
+@click.option("--body", help="Text of up to 64 KB.")
 @click.option("--recipient", help="Instead of the channel's own target.")
-@click.option("--finding", "finding_id", type=FINDING)
-@click.option("--payload", metavar="JSON")
+@click.option("--finding", "finding_id", type=FINDING, help="The fact behind it; it is kept while that is active.")
+@click.option("--payload", metavar="JSON", help="Any JSON of up to 64 KB, for webhooks.")
 @click.option("--deliver-by", type=FUTURE, help="Not later than that: 2h from now, or a moment.")
 @click.option("--suppress", metavar="TEXT", help="Record it as not to be sent, and why.")
 @at_a_desk
@@ -91,7 +95,7 @@ class _Account:
                 for (number, _), answer in zip(chunk, answers, strict=True):
                     self.counts[answer["result"]] += 1
                     if answer["result"] in _BAD:
-                        self._refuse(number, answer.get("error") or answer["result"], refused)
+                        self._refuse(number, _sentence(answer), refused)
                 self._output.tell(f"… {self.counts.total():,} done")
         finally:
             self._output.document({"results": dict(self.counts), "refused": refused})
@@ -159,6 +163,14 @@ def finding(desk: Desk, output: Output, finding_id: str, state: str, changed_at:
     detail = {"finding_id": finding_id, "status": state, "changed_at": moment.isoformat()}
     event = {"source": "redeliver.cli", "detail-type": "Finding Status Changed", "detail": detail}
     counts = desk.functions.call("RetentionFunction", event)
-    output.document({**detail, **counts})
-    told = ", ".join(f"{name} {number}" for name, number in counts.items())
-    output.say(f"{finding_id} is {state} since {at(moment)} UTC: {told}")
+    known = desk.register.get(finding_id)
+    stored = None if known is None else {"status": known.status.value, "changed_at": known.changed_at}
+    output.document({**detail, **counts, "stored": stored})
+    if known is None:
+        output.say(f"{finding_id}: retention has taken the news, and has forgotten the finding since")
+        return
+    since = f"{finding_id} is {known.status.value} since {known.changed_at[:19].replace('T', ' ')} UTC"
+    if known.changed_at > moments.text_of(moment):
+        output.say(f"ignored: {since}, which is newer")
+        return
+    output.say(f"{since}: {_RETAINED.format(**counts)}")

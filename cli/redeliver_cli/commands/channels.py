@@ -15,6 +15,7 @@ from redeliver.operator.bulk import Bulk, to_cancel
 from redeliver.ports import ChannelState, NotConfigured, Unavailable
 from redeliver_cli.desk import Desk
 from redeliver_cli.documents import Given, looked_up, target
+from redeliver_cli.filters import there_is
 from redeliver_cli.options import at_a_desk, shared
 from redeliver_cli.output import Output
 from redeliver_cli.plain import lasting
@@ -131,6 +132,7 @@ def test(desk: Desk, output: Output, name: str, wait: int, recipient: str | None
     \b
     redeliver channels test ops-hook
     """
+    there_is(desk, name, "NAME")
     key = f"{TEST_KIND}:{desk.clock():%Y-%m-%dT%H:%M:%SZ}:{secrets.token_hex(4)}"
     request = {
         "channel": name,

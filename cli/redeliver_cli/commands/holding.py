@@ -7,6 +7,7 @@ import click
 from redeliver.core import moments
 from redeliver.core.hold import OPERATOR, Hold
 from redeliver_cli.desk import Desk
+from redeliver_cli.filters import there_is
 from redeliver_cli.options import at_a_desk
 from redeliver_cli.output import Output
 from redeliver_cli.plain import at
@@ -32,8 +33,7 @@ def hold(desk: Desk, output: Output, channel: str, for_: timedelta | None, until
     end = _end(desk, for_, until)
     if not note.strip() or len(note) > _LONGEST_NOTE:
         raise click.UsageError(f"--note: must have 1 to {_LONGEST_NOTE} characters")
-    if not desk.known(channel) and not desk.configured(channel):
-        raise click.UsageError(f"CHANNEL: there is no channel {channel!r}; `redeliver channels` lists them")
+    there_is(desk, channel, "CHANNEL")
     desk.holds.impose(channel, Hold(end, OPERATOR), note.strip())
     output.document({"channel": channel, "hold_until": end, "hold_reason": OPERATOR, "hold_note": note.strip()})
     output.say(f"{channel} is on hold until {at(end)} UTC; `redeliver release {channel}` ends it before")
@@ -47,7 +47,9 @@ def _end(desk: Desk, for_: timedelta | None, until: datetime | None) -> datetime
         end = moments.ceil(until or now + (for_ or timedelta()))
     except OverflowError:
         raise click.UsageError("--for: ends beyond the calendar; 3650d is the longest") from None
-    if not now < end <= now + timedelta(days=3650):
+    if end <= now:
+        raise click.UsageError(f"--until: {at(end)} UTC is past")
+    if end > now + timedelta(days=3650):
         raise click.UsageError("--for, --until: must end within the next ten years")
     return end
 
@@ -67,4 +69,7 @@ def release(desk: Desk, output: Output, channel: str) -> None:
         raise click.UsageError(f"CHANNEL: nothing is known of {channel!r}; `redeliver status` lists the channels")
     held = desk.holds.release(channel)
     output.document({"channel": channel, "released": held})
+    if not desk.configured(channel):
+        output.say(f"{channel} is free, but has no document: see `redeliver channels check {channel}`")
+        return
     output.say(f"{channel} is free: the next sweep sends what waits" if held else f"{channel} was not on hold")

@@ -16,9 +16,10 @@ from redeliver.operator.search import DEAD, Filter, search
 from redeliver.ports import Unavailable
 from redeliver_cli.counting import Counted
 from redeliver_cli.desk import Desk
-from redeliver_cli.filters import filtered, wanted_by
+from redeliver_cli.filters import filtered, there_is, wanted_by
 from redeliver_cli.options import at_a_desk
 from redeliver_cli.output import Output, bar
+from redeliver_cli.plain import at
 from redeliver_cli.terms import CHANNEL, KEY
 
 _HINTS = {STALE: "--stale sends these too", RESOLVED_FINDING: "--resolved sends these too"}
@@ -111,6 +112,7 @@ class _Move:
             return
         if not given:
             raise click.UsageError(f"name one record with CHANNEL KEY, or at least one of {_NAMED}")
+        there_is(self._desk, wanted["channel"], "--channel")
         self._many(decide, self._filter(statuses, wanted), yes=yes, rate=rate)
 
     def _filter(self, statuses: Any, wanted: dict[str, Any]) -> Filter:
@@ -131,6 +133,7 @@ class _Move:
             self._output.say(f"nothing was done: {_why_left(row, account)}")
             click.get_current_context().exit(1)
         self._output.say(f"{key.channel} {key.dedup_key} is {self._done}")
+        self._tell_of_holds(key.channel)
 
     def _many(self, decide: Decide, wanted: Filter, *, yes: bool, rate: float) -> None:
         foreseen = self._bulk.foresee(self._rows(wanted), decide)
@@ -153,9 +156,20 @@ class _Move:
         except (KeyboardInterrupt, Unavailable) as error:
             ended = error
         self._tell(account, complete=ended is None)
+        self._tell_of_holds(wanted.channel)
         if ended is not None:
             self._output.tell("it was interrupted: the same command again goes on with what is left")
             raise ended
+
+    def _tell_of_holds(self, channel: str | None) -> None:
+        """Say what keeps it from going out, if it is to."""
+        for state in self._desk.known(channel) if self._done == "redriven" else []:
+            if state.held(self._desk.clock()):
+                until, name = at(state.hold_until), state.channel
+                self._output.tell(
+                    f"{name} is on hold ({state.hold_reason}) until {until} UTC, and sends nothing before; "
+                    f"`redeliver release {name}` ends that"
+                )
 
     def _rows(self, wanted: Filter) -> Iterator[Row]:
         channels = [state.channel for state in self._desk.known(None)]

@@ -16,13 +16,15 @@ from redeliver.operator.status import ChannelStatus
 from redeliver.operator.status import status as status_of
 from redeliver_cli.counting import Counted
 from redeliver_cli.desk import Desk
-from redeliver_cli.filters import filtered, wanted_by
+from redeliver_cli.filters import filtered, there_is, wanted_by
 from redeliver_cli.options import at_a_desk
 from redeliver_cli.output import Output
 from redeliver_cli.plain import at, for_programs, lasting, record_for_programs
 from redeliver_cli.terms import CHANNEL
 
 _COLUMNS = ("channel", "pending #", "retrying #", "due now #", "oldest due", "dead letters #", "sent, 1 h #", "held")
+_LATE_SECONDS = 150
+_MOST_NAMED = 5
 _CHUNK = 500  # rows of a table, while more are being read
 
 
@@ -88,11 +90,18 @@ def _line(each: ChannelStatus, now: datetime) -> list[object]:
 def _verdict(found: list[ChannelStatus]) -> str:
     if not found:
         return "no notification has ever come for this stack"
-    troubled = [each for each in found if each.dead_letters or each.retrying or each.hold_until]
+    troubled = [each for each in found if each.dead_letters or each.retrying or each.hold_until or _late(each)]
     if not troubled:
         return "\nEverything gets through."
-    name = max(troubled, key=lambda each: (each.dead_letters, each.retrying)).channel
-    return f"\nNot everything gets through; look closer with: redeliver list --channel {name}"
+    worst = sorted(troubled, key=lambda each: (each.dead_letters, each.retrying, each.pending), reverse=True)
+    name, others = worst[0].channel, [each.channel for each in worst[1:_MOST_NAMED]]
+    more = f" (and of {', '.join(others)}{', …' if len(worst) > _MOST_NAMED else ''})" if others else ""
+    return f"\nNot everything gets through; look closer with: redeliver list --channel {name}{more}"
+
+
+def _late(each: ChannelStatus) -> bool:
+    """Tell whether sweeps do not take what is due: one comes every minute."""
+    return not each.complete or (each.due > 0 and each.oldest_due_seconds > _LATE_SECONDS)
 
 
 @click.command("list", short_help="Records, newest first.")
@@ -110,12 +119,13 @@ def _verdict(found: list[ChannelStatus]) -> str:
 def list_(desk: Desk, output: Output, statuses: tuple[str, ...], limit: int, all_: bool, **wanted: Any) -> None:
     """List records, newest first by the moment at which they were sent, died, or were last moved.
 
-    --since and --until are about that moment. What only dead letters are asked for is the quickest to find.
+    --since and --until are about that moment. With --status dead_lettered it is quickest: dead letters have an index.
 
     \b
     redeliver list --channel ops-hook --status dead_lettered --since 2h
     redeliver list --all --json | jq -r .dedup_key
     """
+    there_is(desk, wanted["channel"], "--channel")
     filter_ = wanted_by(frozenset(map(Status, statuses)), **wanted)
     archive = Counted(desk.archive, output)
     channels = [state.channel for state in desk.known(None)]
@@ -125,7 +135,7 @@ def list_(desk: Desk, output: Output, statuses: tuple[str, ...], limit: int, all
     rows = searching.latest(archive, channels, filter_, limit + 1)
     _print(output, rows[:limit], desk.clock())
     if len(rows) > limit:
-        output.tell(f"there are more than these {limit}: --limit, --all, or a narrower filter")
+        output.tell(f"there are more than {limit}: --limit, --all, or a narrower filter")
     if not rows:
         output.say(f"nothing found{_where(filter_)}")
 

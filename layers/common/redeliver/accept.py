@@ -150,7 +150,8 @@ class Accept:
             return self._attempt(record, route.channel, deadline)
         if record.status is Status.DEAD_LETTERED:
             self.deliver.report_dead(record, configured=route.channel is not None)
-        elif record.status is Status.SUPPRESSED:
+            return _answer(record.status.value, record, error="expired: its deliver_by has passed")
+        if record.status is Status.SUPPRESSED:
             self._count("suppressed", route, record)
             self.telemetry.log("notification_suppressed", **described(record))
         elif route.why_not is not None:
