@@ -9,6 +9,7 @@ import click
 from redeliver_cli import deployed
 from redeliver_cli.desk import Desk, Open, Where
 from redeliver_cli.output import Output
+from redeliver_cli.terms import URL
 
 Command = Callable[..., Any]
 _DEFAULT_STACK = "redeliver-dev"
@@ -30,7 +31,7 @@ def _shared(*, root: bool) -> list[Callable[[Command], Command]]:
 
     return [
         _option("--json", "json", is_flag=True, help="JSON for programs instead of tables for people."),
-        _option("--endpoint-url", metavar="URL", help="Of a local stack.", **named("AWS_ENDPOINT_URL")),
+        _option("--endpoint-url", type=URL, metavar="URL", help="Of a local stack.", **named("AWS_ENDPOINT_URL")),
         _option("--region", metavar="NAME", help="The AWS region, if not the profile's."),
         _option("--profile", metavar="NAME", help="The profile of the AWS tools."),
         _option(

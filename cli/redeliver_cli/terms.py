@@ -58,6 +58,13 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _url(text: str) -> str:
+    if re.fullmatch(r"https?://[^/\s]+/?", text) is None:
+        raise ValueError("must be an address such as http://127.0.0.1:4566")
+    return text
+
+
+URL = Checked("url", _url)
 PAST = Checked("time", lambda text: moment(text, _now()))
 FUTURE = Checked("time", lambda text: moment(text, _now(), ahead=True))
 DURATION = Checked("duration", duration)

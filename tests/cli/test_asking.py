@@ -226,6 +226,14 @@ def test_a_test_notification_arrives() -> None:
     assert person.types("channels", "test", "ops", "--recipient", "https://x").exit_code == 2
 
 
+def test_a_test_that_did_not_arrive_is_told_as_it_is_stored() -> None:
+    person = Person()
+    person.world.channel.will(Retry("http_503", "HTTP 503: down"))
+    found = person.asks("channels", "test", "ops", code=1)
+    assert found["status"] == "suppressed"
+    assert found.keys() == {"channel", "dedup_key", "result", "status", "arrived", "why"}
+
+
 @pytest.mark.parametrize(
     ("outcome", "says", "after"),
     [

@@ -159,3 +159,9 @@ def test_without_a_region_it_says_how_to_name_one() -> None:
     del os.environ["AWS_REGION"], os.environ["AWS_DEFAULT_REGION"]
     with mock_aws(), pytest.raises(Unreachable, match="--region"):
         deployed.opened(Where(stack="s"))
+
+
+@pytest.mark.parametrize("url", ["nonsense", "127.0.0.1:4566", "http://", "ftp://127.0.0.1"])
+def test_an_address_that_is_none_is_wrong_usage(url: str) -> None:
+    found = CliRunner().invoke(main, ["--endpoint-url", url, "status"])
+    assert (found.exit_code, "--endpoint-url" in found.stderr) == (2, True)

@@ -147,11 +147,15 @@ def test(desk: Desk, output: Output, name: str, wait: int, recipient: str | None
         raise click.UsageError(str(answer["error"]))
     record = _settled(desk, output, Key(name, key), wait if answer["result"] == "accepted" else 0)
     why = _why(desk, name, record)
-    output.document({**answer, "arrived": why is None, "why": why})
+    if why is not None:
+        _withdraw(desk, record)
+    row = desk.ledger.get(Key(name, key))
+    told = {field: answer[field] for field in ("channel", "dedup_key", "result")}
+    status = row.status.value if isinstance(row, Notification) else None
+    output.document({**told, "status": status, "arrived": why is None, "why": why})
     if why is None:
         output.say(f"{name}: it arrived")
         return
-    _withdraw(desk, record)
     output.say(f"{name}: it did not arrive: {why}")
     click.get_current_context().exit(1)
 
