@@ -47,10 +47,10 @@ def test_one_that_cannot_be_delivered_is_1() -> None:
     ("words", "says"),
     [
         ([], "LINES"),
-        (ONE[:6], "subject: is required"),
-        ([*ONE[:5], "Über", *ONE[6:]], "kind: must be 1 to 64 of"),
+        (ONE[:6], "--subject: is required"),
+        ([*ONE[:5], "Über", *ONE[6:]], "--kind: must be 1 to 64 of"),
         ([*ONE, "--payload", "{"], "--payload: must be JSON"),
-        ([*ONE, "--recipient", "https://x/y"], "recipient: "),
+        ([*ONE, "--recipient", "https://x/y"], "--recipient: "),
         (["-", *ONE], "name one"),
     ],
 )

@@ -264,3 +264,12 @@ def test_a_channels_own_age_limit_is_known() -> None:
     person.documents.stored["ops"] = {"type": "webhook", "url": "https://example.com/h", "max_age": 60}
     person.world.put(record(created_at=at(-61)))
     assert "parks it instead of sending it: expired" in person.types("show", "ops", "k1").output
+
+
+def test_the_story_of_a_mistyped_channel_is_wrong_usage_and_of_a_mistyped_key_a_story() -> None:
+    person = Person()
+    person.world.put(final())
+    found = person.types("show", "opps", "k1")
+    assert (found.exit_code, "CHANNEL: there is no channel 'opps'" in found.stderr) == (2, True)
+    found = person.types("show", "ops", "nothing")
+    assert (found.exit_code, "there is no such notification" in found.stdout) == (1, True)

@@ -40,11 +40,13 @@ from tests.contract.channel_cases import (
 
 ALL = all_described()
 OVER_HTTP = {name: each for name, each in ALL.items() if each.http}
+REPEATABLE = {name: each for name, each in ALL.items() if each.repeatable}  # the others make no second try
 SAYING_WHY = {name: each for name, each in ALL.items() if not each.yes_or_no}
 SHORT = 0.3  # the budget where an attempt is to use it up
 LIBRARY = 1.2  # the budget of a type whose library makes its client within the first attempt
 STATUSES = range(200, 600)
 
+repeatable = pytest.mark.parametrize("described", REPEATABLE.values(), ids=REPEATABLE)
 over_http = pytest.mark.parametrize("described", OVER_HTTP.values(), ids=OVER_HTTP)
 saying_why = pytest.mark.parametrize("described", SAYING_WHY.values(), ids=SAYING_WHY)
 
@@ -242,11 +244,10 @@ def test_a_body_that_left_without_an_answer_ends_the_layer(
     assert len(endpoint.requests()) == (1 + RETRIES if described.repeatable else 1)
 
 
+@repeatable
 def test_a_success_after_a_try_without_an_answer_may_be_the_second(
     described: Described, make: Made, endpoint: Endpoint
 ) -> None:
-    if not described.repeatable:
-        pytest.skip("there is no other try")
     scripted(endpoint, described, Step(failure="close"), default=described.success)
     outcome = attempt(described, make())
     assert isinstance(outcome, Delivered)

@@ -10,13 +10,7 @@ from redeliver.store.channels import MOST_MOVED, DynamoChannelStates
 from redeliver.store.connection import connect
 from redeliver.store.models import ChannelModel
 from tests.builders import NOW, at
-from tests.stores import BOTH, Store, dynamo
-
-
-@pytest.fixture(params=sorted(BOTH))
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with BOTH[request.param]() as opened:
-        yield opened
+from tests.stores import Store, dynamo
 
 
 @pytest.fixture

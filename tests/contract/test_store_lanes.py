@@ -1,6 +1,5 @@
 """What every store promises of many records: ports Lanes, Findings and FindingRecords."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,16 +10,10 @@ from redeliver.core.finding import FindingStatus
 from redeliver.core.notification import Key, Notification, Status
 from tests.builders import NOW, at, final, finding, record
 from tests.fakes import keys_of
-from tests.stores import BOTH, Store
+from tests.stores import Store
 
 ACTIVE, RESOLVED = FindingStatus.ACTIVE, FindingStatus.RESOLVED
 DAYS = timedelta(days=90)
-
-
-@pytest.fixture(params=sorted(BOTH))
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with BOTH[request.param]() as opened:
-        yield opened
 
 
 def fill(store: Store, *records: Notification) -> None:

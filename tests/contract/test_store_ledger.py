@@ -1,6 +1,6 @@
 """What every store promises of single records: ports Ledger and ChannelStates."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,15 +13,9 @@ from redeliver.core.outcome import Delivered
 from redeliver.core.policy import Policy
 from redeliver.ports import ChannelState
 from tests.builders import NOW, at, final, record, request
-from tests.stores import BOTH, Store
+from tests.stores import Store
 
 POLICY = Policy()
-
-
-@pytest.fixture(params=sorted(BOTH))
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with BOTH[request.param]() as opened:
-        yield opened
 
 
 def stored(store: Store, one: Notification) -> Notification:

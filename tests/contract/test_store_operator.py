@@ -1,6 +1,6 @@
 """What every store promises an operator: ports Archive, Register and Holds."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -10,13 +10,7 @@ from redeliver.core.notification import Key, Notification, Row, Status, Unreadab
 from redeliver.operator.ports import Span
 from tests.builders import NOW, at, final, finding, record
 from tests.fakes import keys_of
-from tests.stores import BOTH, Store
-
-
-@pytest.fixture(params=sorted(BOTH))
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with BOTH[request.param]() as opened:
-        yield opened
+from tests.stores import Store
 
 
 def put(store: Store, *records: Notification) -> None:

@@ -1,7 +1,5 @@
 """What every store promises whoever pages through the records: port Timeline."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from redeliver.core.notification import OPEN, Key, Notification, Status
@@ -12,12 +10,6 @@ from tests.builders import NOW, at, final, record
 from tests.stores import BOTH, Store
 
 ALL = Filter()
-
-
-@pytest.fixture(params=sorted(BOTH))
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with BOTH[request.param]() as opened:
-        yield opened
 
 
 def put(store: Store, *records: Notification) -> None:

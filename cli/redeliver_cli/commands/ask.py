@@ -18,6 +18,7 @@ from redeliver_cli.terms import CHANNEL, FINDING, FUTURE, KEY, PAST
 
 _MOST_BYTES = 5_000_000  # of one call: Lambda takes 6 MB
 _BAD = frozenset({"invalid", "dead_lettered"})
+_OPTIONS = {"dedup_key": "--key", "finding_id": "--finding"}  # those that are not named as their field
 _RETAINED = (
     "{stamped} more records may be forgotten in time, {released} are kept again, {kept_active} were kept already"
 )
@@ -67,7 +68,9 @@ def _request(given: dict[str, Any]) -> dict[str, object]:
     try:
         parse(request)
     except InvalidRequest as error:
-        raise click.UsageError(str(error)) from None
+        field, colon, problem = str(error).partition(":")
+        option = _OPTIONS.get(field, f"--{field.replace('_', '-')}")
+        raise click.UsageError(f"{option}{colon}{problem}") from None
     return request
 
 

@@ -11,6 +11,7 @@ from redeliver.operator.story import Facts, Story, story
 from redeliver.ports import NotConfigured, Unavailable
 from redeliver_cli.desk import Desk
 from redeliver_cli.documents import looked_up
+from redeliver_cli.filters import there_is
 from redeliver_cli.options import at_a_desk
 from redeliver_cli.output import Output
 from redeliver_cli.plain import at, for_programs, record_for_programs
@@ -40,7 +41,10 @@ def show(desk: Desk, output: Output, channel: str, key: str, body: bool) -> None
     redeliver show ops-hook disk-full:web-1 --body
     """
     row = desk.ledger.get(Key(channel, key))
-    told = story(row, _facts(desk, output, channel, row))
+    facts = _facts(desk, output, channel, row)
+    if row is None and facts.state is None and facts.not_configured is not None:
+        there_is(desk, channel, "CHANNEL")
+    told = story(row, facts)
     output.document(_for_programs(channel, key, row, told, texts=body))
     output.say(f"{channel} {key}")
     if isinstance(row, Notification):
