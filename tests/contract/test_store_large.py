@@ -1,15 +1,13 @@
 """Items near DynamoDB's limit of 400 KB: isolated before an attempt whose outcome would not fit, and parked once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pynamodb.exceptions import UpdateError, VerboseClientError
-from pynamodb.expressions.update import Action
+from botocore.exceptions import ClientError
 
 from redeliver.core.notification import Key, Notification, Status, Unreadable
 from redeliver.store import items
-from redeliver.store.notifications import DynamoNotifications
 from tests.builders import at, record
 from tests.stores import Store, dynamo
 from tests.world import World
@@ -37,31 +35,32 @@ def stored(store: Store) -> dict[str, Any]:
     return item
 
 
-class FullTable:
-    """A table whose items take no more bytes; moto does not size an update as DynamoDB does, `tests/stack` has that."""
+@pytest.fixture
+def full(store: Store) -> Iterator[None]:
+    """Let no item take more bytes; moto does not size an update as DynamoDB does, `tests/stack` has that."""
 
-    def __init__(self, store: Store) -> None:
-        assert isinstance(store.ledger, DynamoNotifications)
-        self.table = store.ledger._table
+    def refuse(params: dict[str, Any], **_: Any) -> None:
+        if "write_token" in params["ExpressionAttributeNames"].values():
+            error: Any = {"Code": "ValidationException", "Message": "Item size to update has exceeded"}
+            raise ClientError({"Error": error}, "UpdateItem")
 
-    def update_item(self, channel: str, dedup_key: str, actions: Sequence[Action], condition: Any) -> None:
-        if len(actions) > 3:
-            error = {"Error": {"Code": "ValidationException", "Message": "Item size to update has exceeded"}}
-            raise UpdateError("refused", VerboseClientError(error, "UpdateItem"))
-        self.table.update_item(channel, dedup_key, actions=actions, condition=condition)
+    ledger: Any = store.ledger
+    events = ledger._table.connection.client.meta.events
+    events.register("provide-client-params.dynamodb.UpdateItem", refuse)
+    yield
+    events.unregister("provide-client-params.dynamodb.UpdateItem", refuse)
 
 
+@pytest.mark.usefixtures("full")
 def test_what_takes_no_more_bytes_is_parked_once_all_the_same(store: Store) -> None:
     put(store, items.LARGEST)
-    full: Any = FullTable(store)
-    parking = DynamoNotifications(full)
     row = store.ledger.get(Key("ops", "large"))
     assert isinstance(row, Unreadable)
-    assert parking.park(row, at(0))
+    assert store.ledger.park(row, at(0))
     assert store.lanes.dead_letters("ops") == 1  # where an operator sees it
     assert store.lanes.page("ops").rows == []
     before = stored(store)
-    assert not parking.park(row, at(60))
+    assert not store.ledger.park(row, at(60))
     assert stored(store) == before
 
 
@@ -102,9 +101,9 @@ def test_the_largest_record_of_ours_has_room(store: Store) -> None:
 # found by `python -m tests.mutation`
 
 
+@pytest.mark.usefixtures("full")
 def test_parking_what_takes_no_more_bytes_adds_none(store: Store) -> None:
     put(store, items.LARGEST)
     before = stored(store)
-    full: Any = FullTable(store)
-    assert DynamoNotifications(full).park(Unreadable(Key("ops", "large"), "x"), at(0))
+    assert store.ledger.park(Unreadable(Key("ops", "large"), "x"), at(0))
     assert len(str(stored(store))) <= len(str(before))

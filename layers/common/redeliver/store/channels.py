@@ -10,7 +10,7 @@ from pynamodb.connection import TableConnection
 from redeliver.core import moments
 from redeliver.core.hold import OPERATOR, PROBE_FOR, Hold
 from redeliver.ports import ChannelState
-from redeliver.store.connection import conditional, translated
+from redeliver.store.connection import put, translated, update
 from redeliver.store.models import ChannelModel as C
 
 MOST_MOVED = 200  # recipients of a channel: every sweep reads them with the row
@@ -30,8 +30,7 @@ class DynamoChannelStates:
             item = self._table.get_item(channel).get("Item")
         if item:
             return self._read(item)
-        with conditional():  # another may have made it since
-            self._table.put_item(channel, attributes={}, condition=C.channel.does_not_exist())
+        put(self._table, channel, item={}, condition=C.channel.does_not_exist())  # another may have made it since
         return ChannelState(channel)
 
     def all(self) -> Sequence[ChannelState]:
@@ -54,39 +53,30 @@ class DynamoChannelStates:
         actions: list[Any] = [C.hold_until.set(until), C.hold_reason.set(hold.reason), C.hold_note.remove()]
         if failures is not None:
             actions.append(C.failures.set(failures))
-        with conditional() as met:
-            self._table.update_item(channel, actions=actions, condition=over | shorter)
-        return met[0]
+        return update(self._table, channel, actions=actions, condition=over | shorter)
 
     def probe(self, state: ChannelState, now: datetime) -> ChannelState | None:
         """Take the channel for a probe by moving its hold on; None if it is not as read any more."""
         until = moments.ceil(now + PROBE_FOR)
-        with conditional() as met:
-            self._table.update_item(
-                state.channel, actions=[C.hold_until.set(moments.to_epoch(until))], condition=_as_read(state)
-            )
-        return replace(state, hold_until=until) if met[0] else None
+        actions = [C.hold_until.set(moments.to_epoch(until))]
+        taken = update(self._table, state.channel, actions=actions, condition=_as_read(state))
+        return replace(state, hold_until=until) if taken else None
 
     def free(self, state: ChannelState, failures: int) -> bool:
         """Write the failures in a row and end the hold, if it is as read."""
         actions = [C.failures.set(failures), C.hold_until.remove(), C.hold_reason.remove(), C.hold_note.remove()]
-        with conditional() as met:
-            self._table.update_item(state.channel, actions=actions, condition=_as_read(state))
-        return met[0]
+        return update(self._table, state.channel, actions=actions, condition=_as_read(state))
 
     def impose(self, channel: str, hold: Hold, note: str) -> None:
         """Hold a channel, whatever held it before."""
         until = moments.to_epoch(hold.until)
         actions = [C.hold_until.set(until), C.hold_reason.set(hold.reason), C.hold_note.set(note)]
-        with translated():
-            self._table.update_item(channel, actions=actions)
+        update(self._table, channel, actions=actions)
 
     def release(self, channel: str) -> bool:
         """End a channel's hold and forget its failures; tell whether it was held."""
         actions = [C.hold_until.remove(), C.hold_reason.remove(), C.hold_note.remove(), C.failures.remove()]
-        with conditional() as met:
-            self._table.update_item(channel, actions=actions, condition=C.hold_until.exists())
-        return met[0]
+        return update(self._table, channel, actions=actions, condition=C.hold_until.exists())
 
     def current(self, channel: str, recipient: str) -> str | None:
         """Return where a recipient has moved, by what was last read of the channel's row."""
@@ -106,9 +96,8 @@ class DynamoChannelStates:
         self._moved[channel] = moved
         # All of it: a path of DynamoDB's cannot name a recipient that has a dot or a bracket in it.
         unchanged = C.moved == known if known else C.moved.does_not_exist()
-        with conditional() as met:
-            self._table.update_item(channel, actions=[C.moved.set(moved)], condition=unchanged)
-        return met[0]
+        # Unsigned: it leaves a hold as it is, and who writes one may be asking about it.
+        return update(self._table, channel, actions=[C.moved.set(moved)], condition=unchanged, signed=False)
 
     def _read(self, item: dict[str, Any]) -> ChannelState:
         state = _state(item)

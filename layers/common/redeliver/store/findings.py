@@ -11,7 +11,7 @@ from redeliver.core import moments
 from redeliver.core.finding import Finding, FindingStatus
 from redeliver.core.notification import Notification, Row
 from redeliver.store import items
-from redeliver.store.connection import conditional, translated
+from redeliver.store.connection import put, translated, update
 from redeliver.store.models import FindingModel as F
 from redeliver.store.models import NotificationModel as N
 from redeliver.store.notifications import DynamoNotifications, as_requested, differences, unmoved
@@ -36,9 +36,7 @@ class DynamoFindings:
             condition |= F.expires_at <= moments.to_epoch(finding.unsettled)
         if not finding.resolved:
             condition |= F.changed_at == finding.changed_at
-        with conditional() as met:
-            self._table.put_item(finding.finding_id, attributes=_item(finding), condition=condition)
-        return met[0]
+        return put(self._table, finding.finding_id, item=_item(finding), condition=condition)
 
     def unsettled(self, before: datetime) -> Iterable[Finding]:
         """Return the findings that changed before a moment and were not yet found in order."""
@@ -60,9 +58,7 @@ class DynamoFindings:
         actions: list[Any] = [F.unsettled.remove()]
         if expires_at is not None:
             actions.append(F.expires_at.set(moments.to_epoch(expires_at)))
-        with conditional() as met:
-            self._table.update_item(finding.finding_id, actions=actions, condition=_as_read(finding))
-        return met[0]
+        return update(self._table, finding.finding_id, actions=actions, condition=_as_read(finding))
 
 
 class DynamoFindingRecords:
@@ -126,14 +122,8 @@ class DynamoFindingRecords:
 
     def release(self, before: Notification, after: Notification) -> bool:
         """Take the expiry off a record, if it still has one."""
-        with conditional() as met:
-            self._table.update_item(
-                before.channel,
-                before.dedup_key,
-                actions=differences(before, after),
-                condition=N.expires_at.exists(),
-            )
-        return met[0]
+        actions = differences(before, after)
+        return update(self._table, before.channel, before.dedup_key, actions=actions, condition=N.expires_at.exists())
 
 
 def _as_read(finding: Finding) -> Any:

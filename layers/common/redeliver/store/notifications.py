@@ -16,14 +16,15 @@ from redeliver.core import moments
 from redeliver.core.notification import UNREADABLE, Key, Notification, Row, Status, Unreadable, lane_of
 from redeliver.ports import AT_ONCE, Page, Waiting
 from redeliver.store import items
-from redeliver.store.connection import Refused, conditional, translated
+from redeliver.store.connection import Refused, put, translated, update
 from redeliver.store.models import NotificationModel as N
 
 PAGE = 100  # keys of one index page, and of one batch read: DynamoDB's limit
 _COUNT_PAGES = 10  # what counting a backlog may cost (SPEC 8)
 _FIELDS = tuple(field.name for field in fields(Notification))
 # What a write may rely on: if all of it is as read, nobody has moved the record (SPEC 3).
-_DECIDING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count", "finding_id", "expires_at")
+_MOVING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count")
+_DECIDING = (*_MOVING, "finding_id", "expires_at")
 
 
 class DynamoNotifications:
@@ -36,9 +37,7 @@ class DynamoNotifications:
     def add(self, record: Notification, now: datetime) -> bool:
         """Put a record where there is none, or one past its expiry."""
         absent = N.channel.does_not_exist() | (N.expires_at <= moments.to_epoch(now))
-        with conditional() as met:
-            self._table.put_item(record.channel, record.dedup_key, attributes=items.to_item(record), condition=absent)
-        return met[0]
+        return put(self._table, record.channel, record.dedup_key, item=items.to_item(record), condition=absent)
 
     def get(self, key: Key) -> Row | None:
         """Return what the table holds, read consistently."""
@@ -51,11 +50,10 @@ class DynamoNotifications:
         condition = unmoved(before)
         if before.requested_at != after.requested_at:  # an older request must not undo a newer one
             condition &= as_requested(before)
-        with conditional() as met:
-            self._table.update_item(
-                before.channel, before.dedup_key, actions=differences(before, after), condition=condition
-            )
-        return met[0]
+        # Who only notes that it was asked for again leaves the token of a claim: its claimant may be asking about it.
+        moved = any(getattr(before, name) != getattr(after, name) for name in _MOVING)
+        actions = differences(before, after)
+        return update(self._table, before.channel, before.dedup_key, actions=actions, condition=condition, signed=moved)
 
     def park(self, row: Unreadable, now: datetime) -> bool:
         """Take an unreadable row out of every schedule, once; the rest stays as found."""
@@ -71,16 +69,19 @@ class DynamoNotifications:
         ]
         try:
             return self._park(row, actions, ~parked)
-        except Refused:  # not one byte more fits: out of the one index and into the other takes none
-            into = N.dead_lettered_at.set(moment)
-            return self._park(row, [into, N.next_attempt_at.remove(), N.lane.remove()], N.next_attempt_at.exists())
+        except Refused:  # not one byte more fits: out of the one index and into the other takes none, a token would
+            actions = [N.dead_lettered_at.set(moment), N.next_attempt_at.remove(), N.lane.remove()]
+            return self._park(row, actions, N.next_attempt_at.exists(), signed=False)
 
-    def _park(self, row: Unreadable, actions: Sequence[Action], condition: Condition) -> bool:
-        with conditional() as met:
-            self._table.update_item(
-                row.key.channel, row.key.dedup_key, actions=actions, condition=N.channel.exists() & condition
-            )
-        return met[0]
+    def _park(self, row: Unreadable, actions: Sequence[Action], condition: Condition, *, signed: bool = True) -> bool:
+        return update(
+            self._table,
+            row.key.channel,
+            row.key.dedup_key,
+            actions=actions,
+            condition=N.channel.exists() & condition,
+            signed=signed,
+        )
 
     def page(self, channel: str, after: Waiting | None = None) -> Page:
         """Return the next 100 waiting rows of a channel, longest due first."""
