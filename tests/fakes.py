@@ -142,6 +142,10 @@ class RecordingTelemetry:
         """Remember what others would hear."""
         self.announced.append((what, detail))
 
+    def flush(self) -> None:
+        """Remember when what was counted so far was written."""
+        self.lines.append(("flush", "flush", {}))
+
     def counted(self, name: str, **by: str) -> int:
         """Return a counter by exactly these dimensions."""
         return self.counts[f"notifications.{name}", frozenset(by.items())]

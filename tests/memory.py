@@ -36,7 +36,7 @@ class MemoryNotifications:
         """Start empty."""
         self.rows: dict[Key, Stored] = {}
         self.writes = 0  # those that were done
-        self.most_counted = 10**6  # rows behind a page
+        self.most_counted = 10**6  # rows behind a page, and dead letters
         self._findings = findings
         self._page_size = page_size
         self._finding_page = finding_page
@@ -108,9 +108,10 @@ class MemoryNotifications:
         behind = len(self._waiting(channel, after))
         return min(behind, self.most_counted), behind <= self.most_counted
 
-    def dead_letters(self, channel: str) -> int:
+    def dead_letters(self, channel: str) -> tuple[int, bool]:
         """Return how many dead letters a channel has."""
-        return sum(row.dead_lettered_at is not None for key, row in self._index() if key.channel == channel)
+        dead = sum(row.dead_lettered_at is not None for key, row in self._index() if key.channel == channel)
+        return min(dead, self.most_counted), dead <= self.most_counted
 
     def pages(self, finding_id: str) -> Iterator[Sequence[Row]]:
         """Return the records of a finding."""

@@ -11,7 +11,8 @@ from redeliver.operator.commands import Operate
 from redeliver.ports import ChannelStates, FindingRecords, Findings, Lanes, Ledger
 from redeliver.retain import Report as Kept
 from redeliver.retain import Retain
-from redeliver.sweep import Report, Sweep
+from redeliver.sweep import Sweep
+from redeliver.tally import Report
 from tests.builders import NOW, raw
 from tests.fakes import Clock, FakeChannel, FakeChannels, FakeRequests, FaultyLedger, RecordingTelemetry, Until
 from tests.memory import MemoryFindings, MemoryNotifications, MemoryStates

@@ -33,7 +33,8 @@ from redeliver.core.notification import Key, Notification, Row, Unreadable
 from redeliver.core.policy import Policy
 from redeliver.deliver import Deliver
 from redeliver.ports import Ledger
-from redeliver.sweep import Report, Sweep
+from redeliver.sweep import Sweep
+from redeliver.tally import Report
 from redeliver.telemetry import EmfTelemetry
 from tests.builders import record
 from tests.memory import MemoryFindings, MemoryNotifications, MemoryStates

@@ -235,15 +235,17 @@ def test_a_transaction_that_another_gets_in_the_way_of_is_tried_again(
 
 
 class SlowTable:
-    """A table that answers a batch read one item at a time, and a count without end or in so many pages."""
+    """A table that answers a batch read one item at a time, when it is not `busy`, and a count in so many pages."""
 
     table_name = TABLE
 
-    def __init__(self, pages: int = 10**9) -> None:
-        self.pages, self.asked = pages, 0
+    def __init__(self, pages: int = 10**9, busy: int = 0) -> None:
+        self.pages, self.asked, self.busy = pages, 0, busy
 
     def batch_get_item(self, keys: list[dict[str, str]], **_: object) -> dict[str, Any]:
         self.asked += 1
+        if self.asked <= self.busy:
+            return {"Responses": {}, "UnprocessedKeys": {TABLE: {"Keys": keys}}}
         found = item_of(record(dedup_key=keys[0]["dedup_key"]))
         rest = {TABLE: {"Keys": keys[1:]}} if keys[1:] else {}
         return {"Responses": {TABLE: [found]}, "UnprocessedKeys": rest}
@@ -266,11 +268,21 @@ def test_a_batch_read_goes_on_until_all_is_read() -> None:
 def test_a_backlog_is_counted_up_to_ten_pages(pages: int, counted: tuple[int, bool]) -> None:
     table: Any = SlowTable(pages)
     assert DynamoNotifications(table).waiting("ops", Waiting(Key("ops", "a"), NOW)) == counted
+    table = SlowTable(pages)
+    assert DynamoNotifications(table).dead_letters("ops") == counted
 
 
-def test_dead_letters_are_counted_to_their_end() -> None:
-    table: Any = SlowTable(25)
-    assert DynamoNotifications(table).dead_letters("ops") == 175
+@pytest.mark.parametrize("busy", [0, 3, 4])
+def test_a_batch_read_that_brings_nothing_is_repeated_with_pauses_and_not_for_ever(busy: int) -> None:
+    table: Any = SlowTable(busy=busy)
+    pauses: list[float] = []
+    notifications = DynamoNotifications(table, pauses.append)
+    if busy > 3:
+        with pytest.raises(Unavailable, match="2 keys of a batch read stay unprocessed"):
+            notifications.fetch([Key("ops", "0"), Key("ops", "1")])
+    else:
+        assert len(notifications.fetch([Key("ops", "0"), Key("ops", "1")])) == 2
+    assert pauses == [0.1, 0.2, 0.4][:busy]
 
 
 def test_errors_without_a_code_are_told_by_their_kind() -> None:

@@ -78,11 +78,8 @@ def test_fetch_keeps_the_order_leaves_out_the_absent_and_forgives_repetition(sto
 def test_dead_letters_are_counted_by_channel(store: Store) -> None:
     fill(store, final(), *(final(Status.DEAD_LETTERED, dedup_key=str(n)) for n in range(3)))
     fill(store, final(Status.DEAD_LETTERED, channel="other"))
-    assert (store.lanes.dead_letters("ops"), store.lanes.dead_letters("other"), store.lanes.dead_letters("x")) == (
-        3,
-        1,
-        0,
-    )
+    counted = [store.lanes.dead_letters(channel) for channel in ("ops", "other", "x")]
+    assert counted == [(3, True), (1, True), (0, True)]
 
 
 # findings

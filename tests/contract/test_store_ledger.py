@@ -164,7 +164,7 @@ def test_an_unreadable_row_is_told_and_parked_once(store: Store) -> None:
     assert isinstance(parked, Unreadable)
     assert parked.parked
     assert not store.lanes.page("ops").rows
-    assert store.lanes.dead_letters("ops") == 1
+    assert store.lanes.dead_letters("ops") == (1, True)
     assert [list(page) for page in store.records.pages("F")] == [[parked]]
 
 

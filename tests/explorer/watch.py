@@ -7,7 +7,7 @@ from redeliver.core.notification import OPEN, Dispatch, Notification
 from redeliver.core.outcome import Delivered, Reject
 from redeliver.core.policy import Policy
 from redeliver.ports import Unavailable
-from redeliver.sweep import Report
+from redeliver.tally import Report
 from tests.explorer.acts import Answered
 from tests.explorer.rules import RULES, claim_of, makes_sense
 from tests.explorer.seen import Attempt, End, Event, Seen, Violation, need, stored_in

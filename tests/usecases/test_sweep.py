@@ -75,7 +75,7 @@ def test_a_backlog_that_is_not_counted_to_its_end_is_said_to_be_a_lower_bound() 
     world.memory.most_counted = 20
     world.put(*(record(dedup_key=str(n)) for n in range(150)))
     assert world.sweep().pending == 119
-    assert world.telemetry.of("pending_is_a_lower_bound") == [{"channels": ["ops"]}]
+    assert world.telemetry.of("pending_is_a_lower_bound") == [{"channels": ["ops"], "number": 1}]
     assert not any(channel["complete"] for channel in world.operate(command="counts")["channels"].values())  # type: ignore[attr-defined] # a dict
 
 
@@ -305,7 +305,7 @@ def test_a_row_that_cannot_be_parked_now_stops_nobody(fault: str) -> None:
     assert world.sweep().sent == 1
     assert world.telemetry.warned("unreadable_not_parked")
     world.sweep()
-    assert world.lanes.dead_letters("ops") == 1
+    assert world.lanes.dead_letters("ops") == (1, True)
 
 
 def test_a_lagging_index_does_not_park_twice() -> None:

@@ -81,7 +81,7 @@ def _line(each: ChannelStatus, now: datetime) -> list[object]:
         f"{at_least}{each.retrying}",
         f"{at_least}{each.due}",
         lasting(each.oldest_due_seconds) if each.due else None,
-        each.dead_letters,
+        f"{at_least}{each.dead_letters}",
         "?" if each.sent_last_hour is None else each.sent_last_hour,
         held,
     ]

@@ -165,8 +165,8 @@ class Lanes(Protocol):
     def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
         """Return how many rows wait behind `after`, and whether that is all of them (10 pages are counted)."""
 
-    def dead_letters(self, channel: str) -> int:
-        """Return how many dead letters a channel has."""
+    def dead_letters(self, channel: str) -> tuple[int, bool]:
+        """Return how many dead letters a channel has, and whether that is all of them (10 pages are counted)."""
 
 
 class Findings(Protocol):
@@ -245,3 +245,6 @@ class Telemetry(Protocol):
 
     def announce(self, what: Announcement, **detail: object) -> None:
         """Tell who listens, soon; it may come to nothing, and never raises."""
+
+    def flush(self) -> None:
+        """Write what was counted and announced since the last flush; the end of an invocation does it too."""

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from redeliver.core import lifecycle
-from redeliver.core.notification import Key, Notification, Unreadable
-from redeliver.ports import AT_ONCE, ChannelState, Lanes, Page, Waiting
+from redeliver.core.notification import Notification, Row, Unreadable
+from redeliver.ports import AT_ONCE, ChannelState, Lanes, Page, Unavailable, Waiting
+
+NOTHING = Page((), None)
+Failed = Callable[[str, Unavailable], None]  # told of a channel that could not be read, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,7 @@ class Lane:
     page: Page
     pending: int
     complete: bool  # False: `pending` is a lower bound
+    problem: Unavailable | None = None  # why not all of it could be read
 
     @property
     def channel(self) -> str:
@@ -34,10 +38,32 @@ class Lane:
 
 
 def survey(lanes: Lanes, state: ChannelState) -> Lane:
-    """Return what waits for a channel: one index query, more only to count a backlog."""
-    page = lanes.page(state.channel)
-    behind, complete = lanes.waiting(state.channel, page.after) if page.after else (0, True)
+    """Return what waits for a channel: one index query, more only to count a backlog; never raises Unavailable."""
+    page = NOTHING
+    try:
+        page = lanes.page(state.channel)
+        behind, complete = lanes.waiting(state.channel, page.after) if page.after else (0, True)
+    except Unavailable as error:
+        return Lane(state, page, len(page.rows), complete=False, problem=error)
     return Lane(state, page, len(page.rows) + behind, complete)
+
+
+def count_dead_letters(
+    lanes: Lanes, channels: Iterable[str], failed: Failed, time_left: Callable[[], bool]
+) -> tuple[int, list[str]]:
+    """Return how many dead letters there are at least, and the channels of which not all could be counted."""
+    number, partly = 0, []
+    for channel in channels:
+        counted, complete = 0, False
+        try:
+            if time_left():
+                counted, complete = lanes.dead_letters(channel)
+        except Unavailable as error:
+            failed(channel, error)
+        number += counted
+        if not complete:
+            partly.append(channel)
+    return number, partly
 
 
 def in_order(records: Iterable[Notification]) -> list[Notification]:
@@ -47,40 +73,49 @@ def in_order(records: Iterable[Notification]) -> list[Notification]:
 
 def gather(
     lanes: Lanes,
-    surveyed: Sequence[Lane],
+    surveyed: Iterable[Lane],
     now: datetime,
     most: int,
     unreadable: Callable[[Unreadable], None],
+    failed: Failed,
+    time_left: Callable[[], bool],
 ) -> tuple[list[Notification], int]:
     """Return up to `most` records to attempt, in order, and how many rows were looked at.
 
     Every lane's first page is read before any second one, and what a later page holds takes no place from it; leased,
-    moved and unreadable rows do not count.
+    moved and unreadable rows do not count. A lane that cannot be read, and a row that is no channel's of its lane,
+    cost themselves alone.
     """
     chosen: list[Notification] = []
     looked_at = 0
-    readers = [_pages(lanes, lane, now) for lane in surveyed]
+    readers = {lane.channel: _read(lanes, lane, now) for lane in surveyed}
     while readers and len(chosen) < most:
         found: list[Notification] = []
-        for reader in list(readers):
-            keys = next(reader, None)
-            if keys is None:
-                readers.remove(reader)
+        for channel, reader in list(readers.items()):
+            try:
+                page = next(reader, None) if time_left() else None
+            except Unavailable as error:
+                failed(channel, error)
+                page = None
+            if page is None:
+                del readers[channel]
                 continue
-            looked_at += len(keys)
-            for row in lanes.fetch(keys):
+            number, rows = page
+            looked_at += number
+            for row in rows:
                 if isinstance(row, Unreadable):
                     unreadable(row)
-                elif lifecycle.due(row, now):
+                elif row.channel == channel and lifecycle.due(row, now):
                     found.append(row)
         chosen += in_order(found)[: most - len(chosen)]
     return in_order(chosen), looked_at
 
 
-def _pages(lanes: Lanes, lane: Lane, now: datetime) -> Iterator[list[Key]]:
+def _read(lanes: Lanes, lane: Lane, now: datetime) -> Iterator[tuple[int, Sequence[Row]]]:
+    """Return page by page how many rows are due by the index, and what the table holds of them."""
     page = lane.page
     while due := [row.key for row in page.rows if row.next_attempt_at <= now]:
-        yield due
+        yield len(due), lanes.fetch(due)
         if page.after is None or len(due) < len(page.rows):
             return
         page = lanes.page(lane.channel, page.after)

@@ -1,10 +1,9 @@
 """One run over what is due: survey, look up, gather, deliver, hold, report (SPEC 5)."""
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from redeliver.accept import park
 from redeliver.board import Board, Unit, units
@@ -26,49 +25,11 @@ from redeliver.ports import (
     Telemetry,
     Unavailable,
 )
-from redeliver.survey import Lane, gather, survey
+from redeliver.survey import NOTHING, Lane, count_dead_letters, gather, survey
+from redeliver.tally import Report, Run
 
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a run did and left; `failed_items` are those that met an error of ours."""
-
-    looked_at: int
-    sent: int
-    retrying: int
-    dead_lettered: int
-    not_configured: int
-    conflicts: int
-    held: int
-    pending: int
-    dead_letters: int
-    failed_items: int
-
-    def as_json(self) -> dict[str, int]:
-        """Return the counts of the run's log line."""
-        return asdict(self)
-
-
-@dataclass(slots=True)
-class Run:
-    """What one run has found out so far; shared by its threads."""
-
-    courses: dict[str, Course] = field(default_factory=dict)
-    not_configured: set[str] = field(default_factory=set)
-    tally: Counter[str] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, what: str, number: int = 1) -> None:
-        """Count something."""
-        with self.lock:
-            self.tally[what] += number
-
-    def leaves_alone(self, state: ChannelState, now: datetime) -> bool:
-        """Tell whether the channel is on hold when the run is over, though it was not at its beginning."""
-        course = self.courses.get(state.channel)
-        if course is None:
-            return state.channel in self.not_configured or state.to_be_probed(now)
-        return course.hold is not None or (course.probing and not course.answered)
+_TIME_TO_COUNT = timedelta(seconds=5)  # what has to be left before the dead letters of another channel are counted
+_MOST_NAMED = 100  # channels in one log line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +49,18 @@ class Sweep:
 
     def __call__(self, deadline: Deadline) -> Report:
         """Deliver what is due until nothing is, the limit is reached, or the time is up; see `Report.failed_items`."""
-        now, run = self.clock(), Run()
-        lanes = [survey(self.lanes, state) for state in self.states.all()]
-        ready = self._ready([lane for lane in lanes if lane.due(now) and not lane.state.held(now)], now, run)
+        now, run, share = self.clock(), Run(), partial(self._has_left, deadline, deadline.left())
+        lanes = [self._survey(state, run, partial(share, 2 / 3)) for state in self.states.all()]
+        due = [lane for lane in lanes if lane.due(now) and not lane.state.held(now)]
+        ready = self._ready(due, now, run, partial(share, 1 / 2))
         records, looked_at = gather(
             self.lanes,
             [lane for lane in lanes if lane.channel in ready],
             now,
             self.max_records,
             lambda row: self._park(row, run, now),
+            partial(self._not_read, run),
+            partial(share, 1 / 3),
         )
         run.add("looked_at", looked_at)
         self._begin(lanes, {record.channel for record in records}, run, now)
@@ -107,7 +71,24 @@ class Sweep:
         self._work(units(suspects, ready, alone=True), run, deadline, 1)
         for course in run.courses.values():
             self._write(course)
-        return self._report(lanes, run, now)
+        return self._report(lanes, run, now, deadline)
+
+    def _has_left(self, deadline: Deadline, whole: timedelta, share: float) -> bool:
+        """Tell whether a share of the run's whole time is left: time to deliver, however slow it is to look."""
+        return self.deliver.room(deadline) and deadline.left() >= share * whole
+
+    def _survey(self, state: ChannelState, run: Run, time_left: Callable[[], bool]) -> Lane:
+        """Return what waits for a channel; what cannot be read, or not in time, is for the next run."""
+        if not time_left():
+            return Lane(state, NOTHING, 0, complete=False)
+        lane = survey(self.lanes, state)
+        if lane.problem is not None:
+            self._not_read(run, state.channel, lane.problem)
+        return lane
+
+    def _not_read(self, run: Run, channel: str, error: Unavailable) -> None:
+        run.add("failed_items")
+        self.telemetry.warn("channel_not_read", channel=channel, error=str(error))
 
     def _work(self, waiting: Iterable[Unit], run: Run, deadline: Deadline, concurrency: int) -> None:
         board = Board((unit for unit in waiting if unit.name in run.courses), lambda name: run.courses[name].alone())
@@ -128,10 +109,15 @@ class Sweep:
             self.telemetry.warn("channel_not_written", channel=state.channel, error=str(error))
             return None
 
-    def _ready(self, lanes: Iterable[Lane], now: datetime, run: Run) -> dict[str, Channel]:
+    def _ready(
+        self, lanes: Sequence[Lane], now: datetime, run: Run, time_left: Callable[[], bool]
+    ) -> dict[str, Channel]:
         """Return the channels that can be used; those without a document are held before anything is claimed."""
         ready = {}
-        for lane in lanes:
+        for number, lane in enumerate(lanes):
+            if not time_left():  # those that were found are delivered, the others wait
+                self.telemetry.warn("look_ups_cut_short", number=len(lanes) - number)
+                break
             try:
                 found = self.channels.look_up(lane.channel, now)
             except Unavailable as error:
@@ -221,29 +207,23 @@ class Sweep:
             self.telemetry.warn("channel_held", channel=channel, reason=hold.reason, until=until, failures=failures)
             self.telemetry.announce(Announcement.HELD, channel=channel, reason=hold.reason, until=until)
 
-    def _report(self, lanes: Sequence[Lane], run: Run, now: datetime) -> Report:
-        tally = run.tally
-        held = sum(lane.state.held(now) or run.leaves_alone(lane.state, now) for lane in lanes)
-        ended = tally[Status.SENT] + tally[Status.DEAD_LETTERED] + tally["parked"]
-        report = Report(
-            looked_at=tally["looked_at"],
-            sent=tally[Status.SENT],
-            retrying=tally[Status.RETRYING],
-            dead_lettered=tally[Status.DEAD_LETTERED] + tally["parked"],
-            not_configured=tally["not_configured"],
-            conflicts=tally["conflicts"],
-            held=held,
-            pending=max(sum(lane.pending for lane in lanes) - ended, 0),
-            dead_letters=sum(self.lanes.dead_letters(lane.channel) for lane in lanes),
-            failed_items=tally["failed_items"],
+    def _report(self, lanes: Sequence[Lane], run: Run, now: datetime, deadline: Deadline) -> Report:
+        self.telemetry.flush()  # what was done is measured, however long it takes to count what is left
+        dead_letters, uncounted = count_dead_letters(
+            self.lanes,
+            [lane.channel for lane in lanes],
+            partial(self._not_read, run),
+            lambda: deadline.left() >= _TIME_TO_COUNT,
         )
+        report = run.report(lanes, dead_letters, now)
         self.telemetry.gauge("notifications.pending", report.pending)
         self.telemetry.gauge("notifications.dead_letters", report.dead_letters)
         oldest = max((lane.oldest_due_seconds(now) for lane in lanes), default=0)
         self.telemetry.gauge("notifications.oldest_due_seconds", oldest)
         self.telemetry.gauge("channels.held", report.held)
-        partly = [lane.channel for lane in lanes if not lane.complete]
-        if partly:
-            self.telemetry.log("pending_is_a_lower_bound", channels=partly)
+        if partly := [lane.channel for lane in lanes if not lane.complete]:
+            self.telemetry.log("pending_is_a_lower_bound", channels=partly[:_MOST_NAMED], number=len(partly))
+        if uncounted:
+            self.telemetry.log("dead_letters_is_a_lower_bound", channels=uncounted[:_MOST_NAMED], number=len(uncounted))
         self.telemetry.log("sweep_finished", **report.as_json())
         return report

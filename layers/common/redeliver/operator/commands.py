@@ -8,8 +8,8 @@ from redeliver.core import lifecycle, moments
 from redeliver.core.notification import Key, Unreadable
 from redeliver.core.request import channel_name, identifier
 from redeliver.deliver import described
-from redeliver.ports import ChannelStates, Lanes, Ledger, Telemetry
-from redeliver.survey import survey
+from redeliver.ports import ChannelStates, Lanes, Ledger, Telemetry, Unavailable
+from redeliver.survey import count_dead_letters, survey
 
 COMMANDS = ("counts", "redrive")
 _MOST_KEYS = 1000
@@ -44,16 +44,19 @@ class Operate:
                 raise InvalidCommand(f"command: must be one of {', '.join(COMMANDS)}; got {str(command)[:80]!r}")
 
     def counts(self) -> dict[str, object]:
-        """Return the gauges of every channel (A8); `complete` false says that `pending` is a lower bound."""
+        """Return the gauges of every channel (A8); `complete` false says that they are lower bounds."""
         now = self.clock()
         channels = {}
         for state in self.states.all():
             lane = survey(self.lanes, state)
+            dead_letters, uncounted = count_dead_letters(self.lanes, [state.channel], self._not_read, lambda: True)
+            if lane.problem is not None:
+                self._not_read(state.channel, lane.problem)
             held = state.held(now)
             channels[state.channel] = {
                 "pending": lane.pending,
-                "complete": lane.complete,
-                "dead_letters": self.lanes.dead_letters(state.channel),
+                "complete": lane.complete and not uncounted,
+                "dead_letters": dead_letters,
                 "oldest_due_seconds": lane.oldest_due_seconds(now),
                 "hold_until": moments.to_epoch(state.hold_until) if held and state.hold_until else None,
                 "hold_reason": (state.hold_reason or "")[:_LONGEST_REASON] if held else None,
@@ -61,6 +64,9 @@ class Operate:
         totals = {name: sum(int(c[name] or 0) for c in channels.values()) for name in ("pending", "dead_letters")}
         self.telemetry.log("counts", channels=channels, **totals)
         return {"channels": channels, **totals}
+
+    def _not_read(self, channel: str, error: Unavailable) -> None:
+        self.telemetry.warn("channel_not_read", channel=channel, error=str(error))
 
     def redrive(self, channel: str, dedup_keys: list[str]) -> dict[str, object]:
         """Return what became of each dead letter that was to be sent again."""

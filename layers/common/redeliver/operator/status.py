@@ -22,7 +22,7 @@ class Deliveries(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelStatus:
-    """One channel; `complete` False says that pending, retrying and due are lower bounds."""
+    """One channel; `complete` False says that pending, retrying, due and dead letters are lower bounds."""
 
     channel: str
     pending: int
@@ -63,6 +63,7 @@ def _status_of(
         read += len(page)
         if read >= most_read:
             break
+    dead_letters, counted = lanes.dead_letters(state.channel)
     held = state.held(now)
     return ChannelStatus(
         channel=state.channel,
@@ -70,10 +71,10 @@ def _status_of(
         retrying=counts[Status.RETRYING],
         due=due,
         oldest_due_seconds=int((now - oldest).total_seconds()),
-        dead_letters=lanes.dead_letters(state.channel),
+        dead_letters=dead_letters,
         sent_last_hour=deliveries.in_the_last_hour(state.channel, now),
         hold_until=state.hold_until if held else None,
         hold_reason=state.hold_reason if held else None,
         hold_note=state.hold_note if held else None,
-        complete=read < most_read,
+        complete=read < most_read and counted,
     )

@@ -122,10 +122,19 @@ def from_item(item: Item) -> Row:
         except (ValueError, RecursionError):
             return _unreadable(item, f"{name} has a value that no record has")
     record = Notification(**values)
-    if (record.status in OPEN) != (record.next_attempt_at is not None):  # it is never looked at, or again and again
+    problem = _contradiction(record, item)
+    return record if problem is None else _unreadable(item, problem)
+
+
+def _contradiction(record: Notification, item: Item) -> str | None:
+    """Return what keeps a record from being looked at once, when it is due and by the sweep of its channel."""
+    waits = record.status in OPEN
+    if waits != (record.next_attempt_at is not None):  # it is never looked at, or again and again
         found = "missing" if record.next_attempt_at is None else "there"
-        return _unreadable(item, f"next_attempt_at is {found}, though the status is {record.status}")
-    return record
+        return f"next_attempt_at is {found}, though the status is {record.status}"
+    if waits and item.get("lane") != {"S": record.lane}:
+        return "lane is not that of its channel"
+    return None
 
 
 def _size(value: object) -> int:

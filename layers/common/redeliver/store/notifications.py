@@ -1,6 +1,7 @@
 """The notifications in DynamoDB: ports Ledger and Lanes."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from functools import reduce
@@ -14,13 +15,14 @@ from pynamodb.expressions.update import Action
 
 from redeliver.core import moments
 from redeliver.core.notification import UNREADABLE, Key, Notification, Row, Status, Unreadable, lane_of
-from redeliver.ports import AT_ONCE, Page, Waiting
+from redeliver.ports import AT_ONCE, Page, Unavailable, Waiting
 from redeliver.store import items
 from redeliver.store.connection import Refused, put, translated, update
 from redeliver.store.models import NotificationModel as N
 
 PAGE = 100  # keys of one index page, and of one batch read: DynamoDB's limit
-_COUNT_PAGES = 10  # what counting a backlog may cost (SPEC 8)
+_COUNT_PAGES = 10  # what counting a backlog, or dead letters, may cost (SPEC 8)
+_PAUSES = (0.1, 0.2, 0.4)  # seconds, after answers of a batch read that brought nothing
 _FIELDS = tuple(field.name for field in fields(Notification))
 # What a write may rely on: if all of it is as read, nobody has moved the record (SPEC 3).
 _MOVING = ("status", "attempt_count", "next_attempt_at", "claimed_until", "redrive_count")
@@ -30,9 +32,10 @@ _DECIDING = (*_MOVING, "finding_id", "expires_at")
 class DynamoNotifications:
     """The table of notifications."""
 
-    def __init__(self, table: TableConnection) -> None:
+    def __init__(self, table: TableConnection, pause: Callable[[float], None] = time.sleep) -> None:
         """Use a connection of `store.connection`."""
         self._table = table
+        self._pause = pause
 
     def add(self, record: Notification, now: datetime) -> bool:
         """Put a record where there is none, or one past its expiry."""
@@ -85,20 +88,48 @@ class DynamoNotifications:
 
     def page(self, channel: str, after: Waiting | None = None) -> Page:
         """Return the next 100 waiting rows of a channel, longest due first."""
-        answer = self._due(channel, after, limit=PAGE)
+        start = self._start(channel, after) if after else None
+        with translated():
+            answer = self._table.query(
+                lane_of(channel), index_name=N.due.Meta.index_name, exclusive_start_key=start, limit=PAGE
+            )
         rows = [_waiting(item) for item in answer["Items"]]
         last = _waiting(answer["LastEvaluatedKey"]) if "LastEvaluatedKey" in answer else None
         if last is not None and last.next_attempt_at == AT_ONCE:
             last = None  # there is no going on from an unreadable row: the next sweep does, when it has been parked
         return Page(rows, last)
 
+    def _fetch(self, keys: Sequence[Key], found: dict[Key, Row]) -> None:
+        wanted: Any = [{"channel": key.channel, "dedup_key": key.dedup_key} for key in keys]
+        fruitless = 0
+        while wanted:  # DynamoDB answers with what fits into 16 MB, and with what it is not too busy for
+            with translated():
+                answer = self._table.batch_get_item(wanted, consistent_read=True)
+            got = answer["Responses"].get(self._table.table_name, ())
+            for item in got:
+                row = items.from_item(item)
+                found[row.key] = row
+            wanted = answer.get("UnprocessedKeys", {}).get(self._table.table_name, {}).get("Keys")
+            if wanted and not got:
+                fruitless += 1
+                if fruitless > len(_PAUSES):
+                    raise Unavailable(f"DynamoDB: {len(wanted)} keys of a batch read stay unprocessed: throttled")
+                self._pause(_PAUSES[fruitless - 1])
+
     def waiting(self, channel: str, after: Waiting) -> tuple[int, bool]:
         """Return how many rows wait behind `after`, and whether that is all of them."""
+        return self._count(lane_of(channel), N.due.Meta.index_name, self._start(channel, after))
+
+    def dead_letters(self, channel: str) -> tuple[int, bool]:
+        """Return how many dead letters a channel has; those DynamoDB has not yet deleted are among them."""
+        return self._count(channel, N.dead_letters.Meta.index_name, None)
+
+    def _count(self, key: str, index: str, start: dict[str, Any] | None) -> tuple[int, bool]:
         found = 0
-        start: dict[str, Any] | None = self._start(channel, after)
         for _ in range(_COUNT_PAGES):
-            answer = self._due(channel, None, start=start, select="COUNT")
-            found += answer["Count"]
+            with translated():
+                answer = self._table.query(key, index_name=index, select="COUNT", exclusive_start_key=start)
+            found += int(answer["Count"])
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return found, True
@@ -109,36 +140,8 @@ class DynamoNotifications:
         found: dict[Key, Row] = {}
         distinct = list(dict.fromkeys(keys))  # an index that is catching up can name a record twice
         for first in range(0, len(distinct), PAGE):
-            wanted: Any = [{"channel": k.channel, "dedup_key": k.dedup_key} for k in distinct[first : first + PAGE]]
-            while wanted:  # DynamoDB answers with what fits into 16 MB, and with what it is not too busy for
-                with translated():
-                    answer = self._table.batch_get_item(wanted, consistent_read=True)
-                for item in answer["Responses"].get(self._table.table_name, ()):
-                    row = items.from_item(item)
-                    found[row.key] = row
-                wanted = answer.get("UnprocessedKeys", {}).get(self._table.table_name, {}).get("Keys")
+            self._fetch(distinct[first : first + PAGE], found)
         return [found[key] for key in distinct if key in found]
-
-    def dead_letters(self, channel: str) -> int:
-        """Return how many dead letters a channel has; those DynamoDB has not yet deleted are among them."""
-        found = 0
-        start: dict[str, Any] | None = None
-        while True:
-            with translated():
-                answer = self._table.query(
-                    channel, index_name=N.dead_letters.Meta.index_name, select="COUNT", exclusive_start_key=start
-                )
-            found += int(answer["Count"])
-            start = answer.get("LastEvaluatedKey")
-            if start is None:
-                return found
-
-    def _due(self, channel: str, after: Waiting | None, **options: Any) -> dict[str, Any]:
-        start = options.pop("start", None) or (self._start(channel, after) if after else None)
-        with translated():
-            return self._table.query(
-                lane_of(channel), index_name=N.due.Meta.index_name, exclusive_start_key=start, **options
-            )
 
     def _start(self, channel: str, after: Waiting) -> dict[str, Any]:
         return {
