@@ -8,7 +8,7 @@ from typing import ClassVar
 from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
-from redeliver.channels.http import form_post, reply, seconds
+from redeliver.channels.http import form_post, reply, seconds, text
 from redeliver.channels.rules import Text, Url
 from redeliver.channels.severity import Severity, worst
 from redeliver.channels.text import Layout
@@ -31,11 +31,19 @@ _WRITTEN = Titled(Layout(longest=LONGEST_TEXT), LONGEST_TITLE)
 _REFUSALS = range(400, 500)
 
 
+# A success by its `status`, and yet nobody's: every device is disabled or has no licence. Not in Pushover's document,
+# but what it answers: https://github.com/influxdata/kapacitor/issues/1483, also
+# https://github.com/openhab/openhab1-addons/issues/5201. Any other `info` is a remark.
+_NOBODY = Row(SUCCESS, "no active devices*", Means.GONE, "no_devices", "`info` of a success that reached nobody")
+
+
 def _code(answer: Answer) -> str:
-    """Return `status` of a success; of a refusal the parameter that it names as refused, or "another"."""
+    """Return `status` or `info` of a success; of a refusal the parameter that it names as refused, or "another"."""
     parsed = reply(answer)
-    status = parsed.get("status")
+    status, info = parsed.get("status"), text(parsed.get("info"))
     if answer.status in SUCCESS:
+        if _NOBODY.covers(answer.status, info):
+            return info
         return str(status) if status in (0, 1) and not isinstance(status, bool) else ""
     if status != 0 or isinstance(status, bool):
         return ""  # not from Pushover's application
@@ -58,9 +66,10 @@ ANSWERS = Answers(
     # X-Limit-App-Reset, in epoch seconds.
     source="https://pushover.net/api",
     code=_code,
-    code_name="`status`, or the parameter that is refused",
+    code_name="`status`, `info`, or the parameter that is refused",
     wait=_wait,
     rows=(
+        _NOBODY,
         Row(SUCCESS, "1", Means.DELIVERED),
         Row(SUCCESS, "0", Means.RETRY, UNREADABLE),
         Row(SUCCESS, None, Means.UNKNOWN, UNREADABLE, "no `status` at all"),
