@@ -28,6 +28,7 @@ def test_what_is_missing_has_its_default() -> None:
     assert document.own == {
         "bot_token": TOKEN,
         "chat_id": "-1001234567890",
+        "message_thread_id": None,
         "api_base": "https://api.telegram.org",
         "parse_mode": "none",
     }

@@ -187,11 +187,11 @@ def test_an_encoded_word_has_75_characters_at_most_and_no_part_of_one(text: str,
     message = sent(endpoint, single(subject=text), **{"from": f"{name} <ops@example.com>"})
     subject = message["Content"]["Simple"]["Subject"]["Data"]
     shown_name = message["FromEmailAddress"].removesuffix(" <ops@example.com>").strip('"')
-    for header, given in ((subject, cut(one_line(text), LONGEST_SUBJECT, utf8)), (shown_name, name)):
+    for header, meant in ((subject, cut(one_line(text), LONGEST_SUBJECT, utf8)), (shown_name, name)):
         assert header.isascii()
         assert [word for word in words_of(header) if len(word) > 75] == []
         decoded = "".join(str(make_header(decode_header(word))) for word in words_of(header))
-        assert (decoded or header) == given
+        assert (decoded or header) == meant
 
 
 def test_a_subject_that_is_too_long_is_cut_and_stands_whole_in_the_message(endpoint: Endpoint) -> None:
