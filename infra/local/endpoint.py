@@ -40,7 +40,7 @@ class Step:
     """What to do with one request, or with `times` of them.
 
     `delay` seconds pass before the answer; with `drip` each byte of it comes so many seconds after the one before
-    (`drip_headers`: the headers too). `interim` are statuses that are sent ahead of it. `endless` repeats the body until
+    (`drip_headers`: headers too). `interim` are statuses that are sent ahead of it. `endless` repeats the body until
     the client goes away, `cut` announces one byte more than comes. `failure` is instead of an answer: close, reset,
     reset_unread (before the body is read), hang, garbage (`body` without a head).
     """

@@ -88,12 +88,12 @@ def test_what_is_no_topic_is_named(bad: object) -> None:
 def test_a_chat_that_moves_is_remembered_for_all_its_topics(endpoint: Endpoint, transport: Transport) -> None:
     endpoint.telegram.moved["42"] = "-1007"
     channel = telegram(endpoint, transport, addresses=MemoryStates(), message_thread_id=7)
-    for recipient in (None, "42:9", "42"):
+    for recipient in ("42:9", None, "42"):
         assert channel.deliver(single(recipient=recipient)) == Delivered()
     assert [(message["chat_id"], message.get("message_thread_id")) for message in sent(endpoint)] == [
-        ("42", 7),
-        ("-1007", 7),
+        ("42", 9),
         ("-1007", 9),
+        ("-1007", 7),
         ("-1007", None),
     ]
 
