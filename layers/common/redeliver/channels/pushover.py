@@ -9,13 +9,17 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import form_post, reply, seconds, text
-from redeliver.channels.rules import Text, Url
+from redeliver.channels.rules import Text
 from redeliver.channels.severity import Severity, worst
 from redeliver.channels.text import Layout
 from redeliver.channels.titled import Titled
 from redeliver.channels.transport import Answer
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
+
+_OFFICIAL = "https://api.pushover.net"
+_PATH = "/1/messages.json"
 
 # https://pushover.net/api#limits, in characters of up to four bytes.
 LONGEST_TEXT = 1024
@@ -89,14 +93,14 @@ class Pushover:
     fields: ClassVar[Mapping[str, Field]] = {
         "token": Field(Text(r"[A-Za-z0-9]{30}", "an application's API token of 30 letters and digits"), secret=True),
         "user": Field(Text(r"[A-Za-z0-9]{30}", "a user or group key of 30 letters and digits"), secret=True),
-        "api_base": Field(Url(), "https://api.pushover.net"),
+        "api_base": Field(base(_PATH, _OFFICIAL), _OFFICIAL),
     }
     answers = (ANSWERS,)
     capacity = LONGEST_TEXT
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['api_base'].rstrip('/')}/1/messages.json"
+        self._url = f"{document.own['api_base']}{_PATH}"
         self._token: str = document.own["token"]
         self._user: str = document.own["user"]
         self._allow_private = document.allow_private_network

@@ -11,11 +11,15 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import inner, json_post, reply, seconds, text
-from redeliver.channels.rules import Choice, Text, Url
+from redeliver.channels.rules import Choice, Text
 from redeliver.channels.text import Layout, utf16
 from redeliver.channels.transport import Answer, NoAnswer
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Delivered, Outcome
+
+_OFFICIAL = "https://api.telegram.org"
+_METHOD = "/sendMessage"
 
 # Telegram counts characters after it has parsed the markup, and counts them in UTF-16 units where it gives offsets.
 # The units of the whole text, markup included, are never fewer.
@@ -151,7 +155,7 @@ class Telegram:
         ),
         "chat_id": Field(
             Text(
-                r"-?\d{1,19}|@[A-Za-z0-9_]{4,64}",
+                r"-?[1-9]\d{0,18}|@[A-Za-z0-9_]{4,64}",
                 "a chat's number such as -1001234567890, or @name of a public one",
                 number=True,
             )
@@ -159,7 +163,7 @@ class Telegram:
         "message_thread_id": Field(
             Text(r"[1-9]\d{0,9}", "a topic's number such as 42, the middle one of a link to it", number=True), None
         ),
-        "api_base": Field(Url(), "https://api.telegram.org"),
+        "api_base": Field(base(_METHOD, _OFFICIAL), _OFFICIAL),
         "parse_mode": Field(Choice(tuple(_LAYOUTS)), "none"),
     }
     answers = (ANSWERS,)
@@ -167,7 +171,7 @@ class Telegram:
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['api_base'].rstrip('/')}/bot{document.own['bot_token']}/sendMessage"
+        self._url = f"{document.own['api_base']}/bot{document.own['bot_token']}{_METHOD}"
         self._target = _target(document.own["chat_id"], document.own["message_thread_id"])
         self._parse_mode: str = document.own["parse_mode"]
         self._layout = _LAYOUTS[self._parse_mode]
