@@ -13,7 +13,7 @@ from typing import Any
 from redeliver.channels import TYPES
 from redeliver.channels.answers import Answers, Means, Row
 from redeliver.channels.document import COMMON, REQUIRED, Field
-from redeliver.channels.rules import Url
+from redeliver.channels.urls import Url
 from redeliver.core.outcome import CREDENTIALS_REFUSED
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from redeliver.channels.attempt import Attempts
 from redeliver.channels.directory import Configured, Directory
 from redeliver.channels.document import Document, Field
-from redeliver.channels.rules import Url
 from redeliver.channels.sources import Source
 from redeliver.channels.transport import Transport
+from redeliver.channels.urls import Url
 from redeliver.core.redaction import MASK, redact
 from redeliver.ports import NotConfigured
 from redeliver_cli.desk import Desk

@@ -17,7 +17,7 @@ import ssl
 import struct
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -40,15 +40,16 @@ class Step:
     """What to do with one request, or with `times` of them.
 
     `delay` seconds pass before the answer; with `drip` each byte of it comes so many seconds after the one before
-    (`drip_headers`: the headers too). `endless` repeats the body until the client goes away, `cut` announces one byte
-    more than comes. `failure` is instead of an answer: close, reset, reset_unread (before the body is read), hang,
-    garbage (`body` without a head).
+    (`drip_headers`: headers too). `interim` are statuses that are sent ahead of it. `endless` repeats the body until
+    the client goes away, `cut` announces one byte more than comes. `failure` is instead of an answer: close, reset,
+    reset_unread (before the body is read), hang, garbage (`body` without a head).
     """
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
     raw: bytes = b""
+    interim: Sequence[int] = ()
     delay: float = 0.0
     drip: float = 0.0
     drip_headers: bool = False
@@ -65,7 +66,8 @@ class Step:
             body = b""
         elif not self.endless:
             lines.append(f"Content-Length: {len(body) + self.cut}")
-        return "\r\n".join([*lines, "", ""]).encode("latin-1"), body
+        before = "".join(f"HTTP/1.1 {status} Interim\r\nLink: </x>; rel=preload\r\n\r\n" for status in self.interim)
+        return (before + "\r\n".join([*lines, "", ""])).encode("latin-1"), body
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def test_an_address_gets_our_version(given: str) -> None:
     ],
 )
 def test_an_address_of_another_shape(given: str) -> None:
-    with pytest.raises(InvalidDocument, match=r"^url must be https://discord.com/api/webhooks/<id>/<token>"):
+    with pytest.raises(InvalidDocument, match=r"^url must be https:// and discord.com/api/webhooks/<id>/<token>"):
         read_document({"type": "discord", "url": given}, TYPES)
 
 

@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 
 from redeliver.channels import TYPES
-from redeliver.channels.document import Document, InvalidDocument, read_document
+from redeliver.channels.document import COMMON, Document, InvalidDocument, read_document
+from redeliver.core.redaction import redact
 from redeliver.ports import Mode
+from tests.contract.channel_cases import all_described
 from tests.contract.channel_telegram import TOKEN
 from tests.contract.channel_webhook import SIGNING_SECRET
 
@@ -28,6 +30,7 @@ def test_what_is_missing_has_its_default() -> None:
     assert document.own == {
         "bot_token": TOKEN,
         "chat_id": "-1001234567890",
+        "message_thread_id": None,
         "api_base": "https://api.telegram.org",
         "parse_mode": "none",
     }
@@ -66,6 +69,7 @@ def test_blank_is_missing(document: dict[str, Any], field: str, blank: str | Non
         (TELEGRAM, "bot_token", f"{TOKEN}/../x", "@BotFather"),
         (TELEGRAM, "chat_id", "a b", "@name"),
         (TELEGRAM, "chat_id", True, "@name"),
+        (TELEGRAM, "chat_id", 0, "@name"),
         (TELEGRAM, "api_base", "http://api.telegram.org", "https://"),
         (TELEGRAM, "api_base", "api.telegram.org", "https://"),
         (TELEGRAM, "parse_mode", "html", "HTML"),
@@ -107,6 +111,54 @@ def test_a_bad_value_is_named_with_what_is_allowed(
     assert message.startswith(f"{field} must be ")
     assert allowed in message
     assert len(str(bad)) < 9 or str(bad) not in message
+
+
+NOTHING_TAKES: tuple[Any, ...] = ({"a": {}}, [[]], 1.5, "\x00")  # no rule of a field
+WRONG_TOGETHER: tuple[dict[str, Any], ...] = (
+    {"type": "slack"},
+    {"type": "slack", "url": "https://example.com", "bot_token": "xoxb-12345678"},
+    {"type": "slack", "bot_token": "xoxb-12345678"},
+    {"type": "slack", "channel_id": "C0123456789"},
+    {"type": "ntfy", "topic": "a", "token": "b", "user": "c", "password": "d"},
+    {"type": "ntfy", "topic": "a", "user": "c"},
+    {"type": "sns"},
+    {"type": "sns", "topic_arn": "arn:aws:sns:eu-central-1:123456789012:ops", "region": "eu-west-1"},
+    {"type": "apprise", "url": "json://example.com"},
+)
+COMPLAINTS: dict[str, dict[str, Any]] = {
+    "no type": {},
+    "an unknown type": {"type": "pigeon"},
+    **{f"wrong together: {document}": document for document in WRONG_TOGETHER},
+    **{
+        f"{name}: {field} = {value!r}": {**each.document("https://example.com"), field: value}
+        for name, each in all_described().items()
+        for field in (*TYPES[each.type].fields, *COMMON, "unknown")
+        for value in (*NOTHING_TAKES, None, False)
+    },
+}
+
+
+def complaint(document: dict[str, Any]) -> str | None:
+    """Return what is said of a document that cannot be used."""
+    try:
+        read = read_document(document, TYPES)
+        TYPES[read.type](read)
+    except InvalidDocument as error:
+        return str(error)
+    return None  # the field may be missing, or take a flag
+
+
+def test_what_is_said_of_a_document_is_not_taken_for_a_secret() -> None:
+    told = [text for document in COMPLAINTS.values() if (text := complaint(document))]
+    assert [text for text in told if redact(text) != text] == []
+    assert all(complaint(document) for document in WRONG_TOGETHER)
+
+
+def test_there_is_something_said_of_every_field() -> None:
+    for name, each in all_described().items():
+        document = each.document("https://example.com")
+        for field in TYPES[each.type].fields:
+            assert refusal({**document, field: {"a": {}}}).startswith(f"{field} must be "), name
 
 
 def test_an_unknown_field_is_refused_by_name() -> None:

@@ -1,10 +1,13 @@
 import json
+import re
 from collections.abc import Iterator
 from email.header import decode_header, make_header
 from typing import Any
 
 import boto3
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ses.models import ses_backends
@@ -13,6 +16,8 @@ from infra.local.endpoint import Endpoint
 from redeliver.channels import TYPES
 from redeliver.channels.document import InvalidDocument, read_document
 from redeliver.channels.email import LARGEST_PART, LONGEST_SUBJECT
+from redeliver.channels.headline import one_line
+from redeliver.channels.text import cut, utf8
 from redeliver.channels.transport import Transport
 from redeliver.core.notification import Dispatch, message_id
 from redeliver.core.outcome import Delivered, Gone, Reject, Retry
@@ -158,6 +163,35 @@ def test_a_subject_is_one_line_of_ascii_and_is_seen_as_it_was(subject: str, seen
     assert data.isascii()
     assert data.isprintable()
     assert simple(message)[0] == seen
+
+
+def words_of(header: str) -> list[str]:
+    """Return the encoded words of a header."""
+    return re.findall(r"=\?[^?]+\?[^?]+\?[^?]*\?=", header)
+
+
+# Every place of a header that takes any text, and how its reader sees it.
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    text=st.one_of(
+        st.text(st.characters(exclude_categories=["Cc", "Zl", "Zp", "Cs"]), min_size=1, max_size=150),
+        st.text("aé€🚲 =?", min_size=1, max_size=150),
+    )
+)
+@example(text="€" * 15)
+@example(text="=?utf-8?q?x?= " * 10)
+def test_an_encoded_word_has_75_characters_at_most_and_no_part_of_one(text: str, endpoint: Endpoint) -> None:
+    # RFC 2047, section 2 (the length) and section 5 (whole characters: each word is decoded by itself).
+    endpoint.received.clear()
+    name = " ".join(re.sub(r'["\\<>@,;:]', "", text)[:63].split()) or "x"
+    message = sent(endpoint, single(subject=text), **{"from": f"{name} <ops@example.com>"})
+    subject = message["Content"]["Simple"]["Subject"]["Data"]
+    shown_name = message["FromEmailAddress"].removesuffix(" <ops@example.com>").strip('"')
+    for header, meant in ((subject, cut(one_line(text), LONGEST_SUBJECT, utf8)), (shown_name, name)):
+        assert header.isascii()
+        assert [word for word in words_of(header) if len(word) > 75] == []
+        decoded = "".join(str(make_header(decode_header(word))) for word in words_of(header))
+        assert (decoded or header) == meant
 
 
 def test_a_subject_that_is_too_long_is_cut_and_stands_whole_in_the_message(endpoint: Endpoint) -> None:

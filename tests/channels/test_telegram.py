@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from infra.local.endpoint import Endpoint, Step
+from redeliver.channels import TYPES
+from redeliver.channels.document import InvalidDocument, read_document
 from redeliver.channels.transport import Transport
 from redeliver.core.notification import Dispatch
 from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Retry
@@ -46,6 +48,54 @@ def test_a_message(endpoint: Endpoint, transport: Transport) -> None:
 def test_a_recipient_replaces_the_chat(endpoint: Endpoint, transport: Transport) -> None:
     telegram(endpoint, transport).deliver(single(recipient="7"))
     assert list(endpoint.telegram.messages) == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("own", "recipient", "chat", "topic"),
+    [
+        (None, None, "42", None),
+        (7, None, "42", 7),
+        ("7", None, "42", 7),
+        ("1", None, "42", None),  # the General topic: Telegram knows no thread of that number
+        ("7", "43", "43", None),  # a topic is one of its chat
+        (None, "43:9", "43", 9),
+        ("7", "42:9", "42", 9),
+        ("7", "42:1", "42", None),
+        ("7", "-1001:09", "-1001", 9),
+        (None, "@name:9", "@name", 9),
+        (None, "42:", "42:", None),  # no chat: Telegram says so
+        (None, ":9", ":9", None),
+        (None, "42:x", "42:x", None),
+        (None, "42:9 ", "42:9 ", None),
+        (None, f"42:{10**10}", f"42:{10**10}", None),
+    ],
+)
+def test_a_topic(
+    own: object, recipient: str | None, chat: str, topic: int | None, endpoint: Endpoint, transport: Transport
+) -> None:
+    assert telegram(endpoint, transport, message_thread_id=own).deliver(single(recipient=recipient)) == Delivered()
+    (message,) = sent(endpoint)
+    assert (message["chat_id"], message.get("message_thread_id")) == (chat, topic)
+
+
+@pytest.mark.parametrize("bad", ["0", 0, -7, "a", "7.5", 7.5, True, "12345678901", "42:7"])
+def test_what_is_no_topic_is_named(bad: object) -> None:
+    document = {**DESCRIPTIONS[0].document("https://example.com"), "message_thread_id": bad}
+    with pytest.raises(InvalidDocument, match=r"^message_thread_id must be a topic's number"):
+        read_document(document, TYPES)
+
+
+def test_a_chat_that_moves_is_remembered_for_all_its_topics(endpoint: Endpoint, transport: Transport) -> None:
+    endpoint.telegram.moved["42"] = "-1007"
+    channel = telegram(endpoint, transport, addresses=MemoryStates(), message_thread_id=7)
+    for recipient in ("42:9", None, "42"):
+        assert channel.deliver(single(recipient=recipient)) == Delivered()
+    assert [(message["chat_id"], message.get("message_thread_id")) for message in sent(endpoint)] == [
+        ("42", 9),
+        ("-1007", 9),
+        ("-1007", 7),
+        ("-1007", None),
+    ]
 
 
 @pytest.mark.parametrize(("status", "description"), [(401, "Unauthorized"), (404, "Not Found")])
@@ -112,9 +162,12 @@ def test_what_cannot_be_remembered_is_delivered_all_the_same(endpoint: Endpoint,
     assert states.moved == {}
 
 
+@pytest.mark.parametrize("why", ["can't parse entities: whatever", "entities too long", "ENTITIES_TOO_LONG"])
 @pytest.mark.parametrize("mode", ["HTML", "MarkdownV2"])
-def test_markup_that_cannot_be_parsed_goes_as_plain_text(mode: str, endpoint: Endpoint, transport: Transport) -> None:
-    endpoint.script(PATH, refused(400, "Bad Request: can't parse entities: whatever"), default=DESCRIPTIONS[0].success)
+def test_markup_that_cannot_be_taken_goes_as_plain_text(
+    mode: str, why: str, endpoint: Endpoint, transport: Transport
+) -> None:
+    endpoint.script(PATH, refused(400, f"Bad Request: {why}"), default=DESCRIPTIONS[0].success)
     assert telegram(endpoint, transport, parse_mode=mode).deliver(single(body="a < b.")) == Delivered()
     first, second = sent(endpoint)
     assert first["parse_mode"] == mode

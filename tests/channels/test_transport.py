@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 import ipaddress
 import logging
@@ -128,6 +129,52 @@ class TestTls:
         with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel accepts, nobody speaks
             result = post(Transport(resolve=loopback), f"https://hook.test:{silent.getsockname()[1]}/")
         assert result == NoAnswer("timeout", "out of time while setting up TLS")
+
+
+EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nContent-Length: 5\r\n\r\n"
+INTERIM = {
+    "100": b"HTTP/1.1 100 Continue\r\n\r\n",
+    "102": b"HTTP/1.1 102 Processing\r\n\r\n",
+    "103 with headers": EARLY,
+    "one that nobody has defined": b"HTTP/1.1 199 Soon\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "several": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + EARLY,
+    "very many": EARLY * 1000,
+}
+
+
+class TestInterimResponses:
+    """RFC 9110, section 15.2: a client reads on after any of them."""
+
+    @pytest.mark.parametrize("in_pieces", [False, True])
+    @pytest.mark.parametrize("tls", [False, True])
+    @pytest.mark.parametrize("interim", INTERIM.values(), ids=INTERIM)
+    def test_the_final_answer_counts_and_the_connection_is_used_again(
+        self, interim: bytes, tls: bool, in_pieces: bool, authority: Path
+    ) -> None:
+        transport = Transport(authorities=str(authority), resolve=loopback)
+        with Counting(before=interim, pieces=7 if in_pieces else 0, certificate=authority if tls else None) as server:
+            for _ in range(2):
+                assert post(transport, server.url, budget=3.0) == Answer(200, b"done", {"Content-Length": "4"})
+            assert server.connections == 1
+
+    @pytest.mark.parametrize("tls", [False, True])
+    def test_interim_responses_without_end_are_out_of_time(self, tls: bool, authority: Path) -> None:
+        transport = Transport(authorities=str(authority), resolve=loopback)
+        with Counting(before=EARLY, endless=True, certificate=authority if tls else None) as server:
+            result = post(transport, server.url)
+        assert result == NoAnswer("timeout", "out of time while waiting for the answer", sent=True)
+
+    def test_an_interim_response_that_the_connection_ends_after_is_no_answer(self) -> None:
+        with Counting(before=EARLY, answer=b"", keep=False) as server:
+            result = post(Transport(), server.url)
+        assert isinstance(result, NoAnswer)
+        assert (result.reason, result.sent) == ("connection_lost", True)
+
+    def test_another_protocol_was_never_asked_for(self) -> None:
+        with Counting(answer=b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n") as server:
+            results = [post(Transport(), server.url) for _ in range(2)]
+            assert server.connections == 2  # what comes after a 101 is no HTTP
+        assert results == [NoAnswer("unreadable_answer", "HTTP 101 is no final answer", sent=True)] * 2
 
 
 class TestAddresses:
@@ -284,14 +331,33 @@ class TestConnections:
 
 
 class Counting:
-    """A server that counts connections and answers 200 to each request, or resets as soon as it can."""
+    """A server that counts connections and gives each request the same answer, or resets as soon as it can.
 
-    def __init__(self, *, keep: bool = True, reset: bool = False) -> None:
+    `before` comes ahead of the answer, without end if `endless`; all of it in `pieces` of so many bytes.
+    """
+
+    def __init__(
+        self,
+        *,
+        keep: bool = True,
+        reset: bool = False,
+        before: bytes = b"",
+        answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone",
+        endless: bool = False,
+        pieces: int = 0,
+        certificate: Path | None = None,
+    ) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._context = None
+        if certificate is not None:
+            self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._context.load_cert_chain(certificate)
         self._keep = keep
         self._reset = reset
+        self._before, self._reply, self._endless, self._pieces = before, answer, endless, pieces
         self.connections = 0
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+        port = self._listener.getsockname()[1]
+        self.url = f"https://hook.test:{port}/" if certificate else f"http://127.0.0.1:{port}/"
 
     def __enter__(self) -> "Counting":
         threading.Thread(target=self._accept, daemon=True).start()
@@ -310,13 +376,29 @@ class Counting:
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
-        with connection:
-            if self._reset:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-                connection.recv(10)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # clients go away
+            if self._context is not None:
+                connection = self._context.wrap_socket(connection, server_side=True)
+            with connection:
+                self._talk(connection)
+
+    def _talk(self, connection: socket.socket) -> None:
+        if self._reset:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            connection.recv(10)
+            return
+        received = b""
+        while data := connection.recv(65536):
+            received += data
+            if not received.endswith(b"{}"):
+                continue
+            received = b""
+            while self._endless:
+                connection.sendall(self._before)
+            whole = self._before + self._reply
+            size = self._pieces or len(whole)
+            for start in range(0, len(whole), size):
+                connection.sendall(whole[start : start + size])
+            if not self._keep:
                 return
-            while data := connection.recv(65536):
-                if data.endswith(b"{}"):
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-                    if not self._keep:
-                        return

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from infra.local.endpoint import Received, Step
-from redeliver.core.outcome import CREDENTIALS_REFUSED, Gone, Reject, Retry
+from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Gone, Reject, Retry
 from tests.contract.channel_cases import Described, Expected
 
 TOKEN = "azGDORePK8gMaC0QOYAMyEEuzJnyUi"
@@ -40,6 +40,12 @@ NO_USER = "user identifier is not a valid user, group, or subscribed user key"
 ANSWERS = {
     "success that says no": Expected(step=Step(body='{"status":0}'), outcome=Retry, reason="unreadable_answer"),
     "success without status": Expected(step=Step(body="{}"), outcome=Retry, reason="unreadable_answer"),
+    "nobody to send to": Expected(
+        step=Step(body='{"info":"no active devices to send to","status":1,"request":"5042853c"}'),
+        outcome=Gone,
+        reason="no_devices",
+    ),
+    "success with a remark": Expected(step=Step(body='{"status":1,"info":"a remark"}'), outcome=Delivered),
     "bad token": Expected(
         step=refused("application token is invalid", token="invalid"), outcome=Retry, reason=CREDENTIALS_REFUSED
     ),

@@ -157,13 +157,23 @@ def test_every_status(described: Described, make: Made, endpoint: Endpoint) -> N
 
 
 @over_http
-def test_an_interim_status_is_no_answer(described: Described, make: Made, endpoint: Endpoint) -> None:
-    for status in (101, 102, 103, 199):
-        channel = make()
+def test_the_answer_after_interim_responses_counts(described: Described, make: Made, endpoint: Endpoint) -> None:
+    scripted(endpoint, described, default=replace(described.success, interim=(100, 102, 103, 199)))
+    channel = make()
+    for sent in (1, 2):  # the second on the same connection
+        outcome = attempt(described, channel)
+        assert isinstance(outcome, Delivered)
+        assert (len(endpoint.requests()), outcome.maybe_delivered) == (sent, False)
+
+
+@over_http
+def test_an_interim_status_alone_is_no_answer(described: Described, make: Made, endpoint: Endpoint) -> None:
+    for status, reason in ((101, "unreadable_answer"), (103, "timeout")):
+        channel = make(budget=SHORT)
         scripted(endpoint, described, default=Step(status))
         outcome = attempt(described, channel)
         assert isinstance(outcome, Retry)
-        assert outcome.maybe_delivered
+        assert (outcome.reason, outcome.maybe_delivered) == (reason, True)
         scripted(endpoint, described, described.success)
         assert isinstance(attempt(described, channel), Delivered)  # nothing of the old answer is taken for the new one
 

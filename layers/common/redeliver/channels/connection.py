@@ -4,6 +4,7 @@ urllib3's time-outs start anew with every read. These sockets set theirs from wh
 a single call of the socket or TLS layer, the handshake included, is bounded as a whole by Python itself.
 """
 
+import http.client
 import socket
 import ssl
 import time
@@ -86,7 +87,21 @@ def tls_context(authorities: str) -> ssl.SSLContext:
     return context
 
 
+class _Response(http.client.HTTPResponse):
+    def begin(self) -> None:
+        """Read up to the head of the final answer, over any number of interim ones: RFC 9110, section 15.2.
+
+        http.client does so for 100 alone. 101 stays, as the end of HTTP on this connection. Each read is bounded by
+        the time that is left, so a server that never comes to an end is too.
+        """
+        super().begin()
+        while 100 <= self.status < 200 and self.status != http.HTTPStatus.SWITCHING_PROTOCOLS:
+            self.headers = self.msg = None  # type: ignore[assignment]  # what makes it read the next head
+            super().begin()
+
+
 class _Connection(HTTPConnection):
+    response_class = _Response
     _used_at = 0.0
 
     @property

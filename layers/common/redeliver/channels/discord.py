@@ -12,10 +12,11 @@ from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import json_post, reply, seconds, text
 from redeliver.channels.linked import Linked
-from redeliver.channels.rules import Schema, Text, Url
+from redeliver.channels.rules import Schema, Text
 from redeliver.channels.severity import COLOURS, worst
 from redeliver.channels.text import utf16
 from redeliver.channels.transport import Answer
+from redeliver.channels.urls import Url
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
 
@@ -40,7 +41,7 @@ _LAYOUT = Linked(longest=LONGEST_TEXT, unit=utf16, escape=_escape, bold=("**", "
 class WebhookUrl(Url):
     """The address of a webhook as Discord gives it, with or without a version; read as that of ours."""
 
-    allowed: str = "https://discord.com/api/webhooks/<id>/<token>, as Discord gives it (a thread goes into thread_id)"
+    allowed: str = "https:// and discord.com/api/webhooks/<id>/<token>, as Discord gives it (thread_id is a field)"
 
     @property
     def schema(self) -> Schema:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
-from redeliver.channels.rules import Choice, Flag, Number, Rule, Url
+from redeliver.channels.rules import Choice, Flag, Number, Rule
+from redeliver.channels.urls import Url
 from redeliver.ports import Mode
 
 REQUIRED = object()
@@ -72,7 +72,7 @@ def read_document(raw: object, types: Mapping[str, Fielded]) -> Document:
     values = {name: _value(name, each, given) for name, each in fields.items()}
     if not values["enabled"]:
         raise InvalidDocument("enabled is false: the channel is switched off; true switches it on")
-    _refuse_plain_http(fields, values)
+    _refuse_private(fields, values)
     return Document(
         type=type_,
         mode=Mode(values["mode"]),
@@ -100,10 +100,11 @@ def _value(name: str, rules: Field, given: Mapping[str, object]) -> Any:
         raise InvalidDocument(f"{name} must be {rules.rule.allowed}") from None
 
 
-def _refuse_plain_http(fields: Mapping[str, Field], values: Mapping[str, Any]) -> None:
+def _refuse_private(fields: Mapping[str, Field], values: Mapping[str, Any]) -> None:
+    if values["allow_private_network"]:
+        return
     for name, each in fields.items():
-        plain = isinstance(each.rule, Url) and urlsplit(values[name] or "https:").scheme != "https"
-        if plain and not values["allow_private_network"]:
+        if isinstance(each.rule, Url) and values[name] and not each.rule.is_public(values[name]):
             raise InvalidDocument(f"{name} must be {each.rule.allowed}")
 
 

@@ -23,6 +23,7 @@ from redeliver.core.outcome import Gone, Outcome
 LARGEST_PART = 96 * 1024
 # Bytes; as encoded words (RFC 2047) that is below the 998 characters of a header's line (RFC 5322, section 2.1.1).
 LONGEST_SUBJECT = 500
+LONGEST_ENCODED_WORD = 75  # RFC 2047, section 2; Header's own 76 is that of a line, and some servers refuse such words
 
 # No quoted local parts, and non-ASCII domains in Punycode as SES asks: nothing in it can end or begin a header.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -142,7 +143,8 @@ def _header(line: str) -> str:
         return line
     utf_8 = Charset("utf-8")
     utf_8.header_encoding = BASE64  # whatever the process has registered: Apprise, for one, registers another
-    return Header(line.encode("utf-8", "replace").decode(), utf_8).encode(linesep="")
+    text = line.encode("utf-8", "replace").decode()
+    return Header(text, utf_8, maxlinelen=LONGEST_ENCODED_WORD).encode(linesep="")
 
 
 def _page(dispatch: Dispatch) -> str:

@@ -7,13 +7,16 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import json_post, reply, text
-from redeliver.channels.rules import Url, token
+from redeliver.channels.rules import token
 from redeliver.channels.severity import Severity, worst
 from redeliver.channels.text import Layout, utf8
 from redeliver.channels.titled import Titled
 from redeliver.channels.transport import Answer
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
+
+_PATH = "/message"
 
 # Title and message are columns of type `text` (model/message.go), and MySQL's holds 65,535 bytes.
 LONGEST_TEXT = 65_535
@@ -60,7 +63,7 @@ class Gotify:
     """One application of a Gotify server."""
 
     fields: ClassVar[Mapping[str, Field]] = {
-        "url": Field(Url()),
+        "url": Field(base(_PATH)),
         "token": Field(token("an application's token, as the Gotify server shows it"), secret=True),
     }
     answers = (ANSWERS,)
@@ -68,7 +71,7 @@ class Gotify:
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['url'].rstrip('/')}/message"
+        self._url = f"{document.own['url']}{_PATH}"
         self._headers = {"X-Gotify-Key": document.own["token"]}
         self._allow_private = document.allow_private_network
 

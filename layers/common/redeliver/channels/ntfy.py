@@ -9,12 +9,16 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field, InvalidDocument
 from redeliver.channels.http import reply, text
-from redeliver.channels.rules import Text, Url, token
+from redeliver.channels.rules import Text, token
 from redeliver.channels.severity import Severity, worst
 from redeliver.channels.text import Layout, cut
 from redeliver.channels.transport import Answer, Post
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
+
+_OFFICIAL = "https://ntfy.sh"
+_PATH = "/"  # the topic is in the JSON
 
 # A message of 4096 bytes is one too long already, and becomes an attachment (`util.Peek`, `handlePublishBody`); all of
 # the JSON may be twice that (`transformBodyJSON`). Everything is counted in JSON's bytes, which are never fewer.
@@ -82,7 +86,7 @@ class Ntfy:
     """A topic of an ntfy server, or as many as there are recipients."""
 
     fields: ClassVar[Mapping[str, Field]] = {
-        "server": Field(Url(), "https://ntfy.sh"),
+        "server": Field(base(_PATH, _OFFICIAL), _OFFICIAL),
         # Whoever knows a topic of a public server can read it: "the topic is essentially a password".
         "topic": Field(Text(r"[-_A-Za-z0-9]{1,64}", "a topic: 1 to 64 letters, digits, - and _"), secret=True),
         "token": Field(token("an access token such as tk_AgQdq7mVBoFD37zQVN29RhuMzNIz2"), None, secret=True),
@@ -94,7 +98,7 @@ class Ntfy:
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['server'].rstrip('/')}/"
+        self._url = f"{document.own['server']}{_PATH}"
         self._topic: str = document.own["topic"]
         self._headers = {"Content-Type": "application/json", **_authorization(document.own)}
         self._allow_private = document.allow_private_network

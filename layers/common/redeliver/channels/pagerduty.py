@@ -11,10 +11,11 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import reply, text
-from redeliver.channels.rules import Choice, Text, Url, line
+from redeliver.channels.rules import Choice, Text, line
 from redeliver.channels.severity import Severity, severity_of
 from redeliver.channels.text import by_kind, cut, heading, utf8, utf16
 from redeliver.channels.transport import Answer, Post
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification, message_id
 from redeliver.core.outcome import Delivered, Outcome
 
@@ -25,6 +26,9 @@ LONGEST_BODY = 256_000  # of them, one body: more than any, unless it is made of
 LONGEST_PAYLOAD = 64_000
 LONGEST_SUMMARY = 1024
 LONGEST_DEDUP_KEY = 255
+
+_OFFICIAL = "https://events.pagerduty.com"
+_PATH = "/v2/enqueue"
 
 TRIGGER, RESOLVE = "trigger", "resolve"
 ACTIONS = (TRIGGER, "acknowledge", RESOLVE)
@@ -73,7 +77,7 @@ class PagerDuty:
         "routing_key": Field(
             Text(r"[A-Za-z0-9]{32}", "an integration key of the Events API v2: 32 letters and digits"), secret=True
         ),
-        "api_base": Field(Url(), "https://events.pagerduty.com"),
+        "api_base": Field(base(_PATH, _OFFICIAL), _OFFICIAL),
         "severity": Field(Choice(SEVERITIES), "error"),
         "source": Field(line(255), "redeliver"),
     }
@@ -82,7 +86,7 @@ class PagerDuty:
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['api_base'].rstrip('/')}/v2/enqueue"
+        self._url = f"{document.own['api_base']}{_PATH}"
         self._routing_key: str = document.own["routing_key"]
         self._severity: str = document.own["severity"]
         self._source: str = document.own["source"]

@@ -8,14 +8,18 @@ from typing import ClassVar
 from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
-from redeliver.channels.http import form_post, reply, seconds
-from redeliver.channels.rules import Text, Url
+from redeliver.channels.http import form_post, reply, seconds, text
+from redeliver.channels.rules import Text
 from redeliver.channels.severity import Severity, worst
 from redeliver.channels.text import Layout
 from redeliver.channels.titled import Titled
 from redeliver.channels.transport import Answer
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
+
+_OFFICIAL = "https://api.pushover.net"
+_PATH = "/1/messages.json"
 
 # https://pushover.net/api#limits, in characters of up to four bytes.
 LONGEST_TEXT = 1024
@@ -31,11 +35,19 @@ _WRITTEN = Titled(Layout(longest=LONGEST_TEXT), LONGEST_TITLE)
 _REFUSALS = range(400, 500)
 
 
+# A success by its `status`, and yet nobody's: every device is disabled or has no licence. Not in Pushover's document,
+# but what it answers: https://github.com/influxdata/kapacitor/issues/1483, also
+# https://github.com/openhab/openhab1-addons/issues/5201. Any other `info` is a remark.
+_NOBODY = Row(SUCCESS, "no active devices*", Means.GONE, "no_devices", "`info` of a success that reached nobody")
+
+
 def _code(answer: Answer) -> str:
-    """Return `status` of a success; of a refusal the parameter that it names as refused, or "another"."""
+    """Return `status` or `info` of a success; of a refusal the parameter that it names as refused, or "another"."""
     parsed = reply(answer)
-    status = parsed.get("status")
+    status, info = parsed.get("status"), text(parsed.get("info"))
     if answer.status in SUCCESS:
+        if _NOBODY.covers(answer.status, info):
+            return info
         return str(status) if status in (0, 1) and not isinstance(status, bool) else ""
     if status != 0 or isinstance(status, bool):
         return ""  # not from Pushover's application
@@ -58,9 +70,10 @@ ANSWERS = Answers(
     # X-Limit-App-Reset, in epoch seconds.
     source="https://pushover.net/api",
     code=_code,
-    code_name="`status`, or the parameter that is refused",
+    code_name="`status`, `info`, or the parameter that is refused",
     wait=_wait,
     rows=(
+        _NOBODY,
         Row(SUCCESS, "1", Means.DELIVERED),
         Row(SUCCESS, "0", Means.RETRY, UNREADABLE),
         Row(SUCCESS, None, Means.UNKNOWN, UNREADABLE, "no `status` at all"),
@@ -80,14 +93,14 @@ class Pushover:
     fields: ClassVar[Mapping[str, Field]] = {
         "token": Field(Text(r"[A-Za-z0-9]{30}", "an application's API token of 30 letters and digits"), secret=True),
         "user": Field(Text(r"[A-Za-z0-9]{30}", "a user or group key of 30 letters and digits"), secret=True),
-        "api_base": Field(Url(), "https://api.pushover.net"),
+        "api_base": Field(base(_PATH, _OFFICIAL), _OFFICIAL),
     }
     answers = (ANSWERS,)
     capacity = LONGEST_TEXT
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['api_base'].rstrip('/')}/1/messages.json"
+        self._url = f"{document.own['api_base']}{_PATH}"
         self._token: str = document.own["token"]
         self._user: str = document.own["user"]
         self._allow_private = document.allow_private_network

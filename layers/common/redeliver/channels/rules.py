@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 Schema = Mapping[str, Any]
 
@@ -166,34 +165,6 @@ class OneOrMore:
         """Return those of each."""
         for each in value:
             yield from self.rule.secrets(each)
-
-
-@dataclass(frozen=True, slots=True)
-class Url:
-    """An absolute address; plain http only where private networks are allowed."""
-
-    allowed: str = "an https:// address without user and password (http:// only with allow_private_network)"
-
-    @property
-    def schema(self) -> Schema:
-        """Return its shape."""
-        return {"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://[^\s@\\/?#]+([/?#][^\s\\]*)?\s*$"}
-
-    def read(self, value: Any) -> str:
-        """Return the address."""
-        if not isinstance(value, str) or re.search(r"[\s\x00-\x1f\x7f\\]", value):
-            raise ValueError
-        parts = urlsplit(value)
-        if parts.scheme not in ("https", "http") or not parts.hostname or "@" in parts.netloc or parts.port == 0:
-            raise ValueError
-        parts.hostname.encode("idna")
-        return value
-
-    def secrets(self, value: Any) -> Iterator[str]:
-        """Return the address, its path and query, and their parts: providers keep the secret in one of them."""
-        parts = urlsplit(value)
-        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        yield from (value, target, *re.split(r"[/?&=]", target))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,25 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field, InvalidDocument
 from redeliver.channels.http import json_post
 from redeliver.channels.linked import Linked
-from redeliver.channels.rules import Text, Url
+from redeliver.channels.rules import Text
 from redeliver.channels.severity import COLOURS, worst
 from redeliver.channels.slack_answers import METHOD_ANSWERS, WEBHOOK_ANSWERS
 from redeliver.channels.text import Layout, Piece, utf8
 from redeliver.channels.transport import Post
+from redeliver.channels.urls import Url, base, host_of
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome, Reject
+
+_OFFICIAL = "https://slack.com/api"
+_METHOD = "/chat.postMessage"
 
 # https://docs.slack.dev/reference/block-kit/composition-objects/text-object: 3000 characters in one text. A message's
 # blocks have a limit of their own, `msg_blocks_too_long`, that Slack does not tell; it was measured as about 13,200
@@ -35,22 +41,43 @@ _HEAD = Layout(longest=LONGEST_SECTION, unit=utf8, escape=_escape, bold=_BOLD)
 _BODY = Linked(
     longest=LONGEST_TEXT, unit=utf8, escape=_escape, bold=_BOLD, address=lambda address: f"<{_escape(address)}>"
 )
+_SLACK = re.compile(r"(?:.+\.)?slack(?:-gov)?\.com")
+_HOOKS = re.compile(r"hooks\.slack(?:-gov)?\.com")
+_HOOK = re.compile(r"/services(?:/[^/]+){3}/?")
 # Where a text may be divided: after a line, after a word, else anywhere but within an escape or a link.
 _DIVISIONS = tuple(re.compile(each, re.DOTALL) for each in (r"[^\n]*\n|[^\n]+", r"[^ ]* |[^ ]+", r"&\w+;|<[^<>]*>|."))
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookUrl(Url):
+    """The address of an incoming webhook: of Slack, or of a server that takes the same messages, such as Mattermost."""
+
+    allowed: str = (
+        "the address of an app's incoming webhook, https:// and hooks.slack.com/services/… (the trigger of a workflow,"
+        " hooks.slack.com/triggers/…, takes other fields), or that of another server that takes Slack's messages"
+    )
+
+    def read(self, value: Any) -> str:
+        """Return the address."""
+        url = Url.read(self, value)
+        host = host_of(url)
+        if _SLACK.fullmatch(host) and not (_HOOKS.fullmatch(host) and _HOOK.fullmatch(urlsplit(url).path)):
+            raise ValueError
+        return url
 
 
 class Slack:
     """A webhook's channel, or any channel that a bot may write to."""
 
     fields: ClassVar[Mapping[str, Field]] = {
-        "url": Field(Url(), None, secret=True),
+        "url": Field(WebhookUrl(), None, secret=True),
         "bot_token": Field(
             Text(r"(?:xoxe\.)?xox[bp]-[A-Za-z0-9-]{8,400}", "a token such as xoxb-…"), None, secret=True
         ),
         "channel_id": Field(
             Text(r"[CDGUW][A-Z0-9]{2,63}", "the id of a conversation such as C0123456789 (not its name)"), None
         ),
-        "api_base": Field(Url(), "https://slack.com/api"),
+        "api_base": Field(base(_METHOD, _OFFICIAL), _OFFICIAL),
     }
     answers = (WEBHOOK_ANSWERS, METHOD_ANSWERS)
     capacity = LONGEST_TEXT
@@ -61,7 +88,7 @@ class Slack:
         self._url: str | None = own["url"]
         self._token: str | None = own["bot_token"]
         self._channel_id: str | None = own["channel_id"]
-        self._method = f"{own['api_base'].rstrip('/')}/chat.postMessage"
+        self._method = f"{own['api_base']}{_METHOD}"
         self._allow_private = document.allow_private_network
         if self._url and (self._token or self._channel_id):
             raise InvalidDocument("a slack channel has either url, or bot_token and channel_id: not both")

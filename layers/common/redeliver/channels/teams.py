@@ -13,10 +13,11 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import body_text, inner, json_post, reply, text
-from redeliver.channels.rules import Choice, Url
+from redeliver.channels.rules import Choice
 from redeliver.channels.severity import Severity, severity_of
 from redeliver.channels.text import MARK, by_kind, characters, heading
 from redeliver.channels.transport import Answer
+from redeliver.channels.urls import Url
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
 

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -10,11 +11,15 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import inner, json_post, reply, seconds, text
-from redeliver.channels.rules import Choice, Text, Url
+from redeliver.channels.rules import Choice, Text
 from redeliver.channels.text import Layout, utf16
 from redeliver.channels.transport import Answer, NoAnswer
+from redeliver.channels.urls import base
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Delivered, Outcome
+
+_OFFICIAL = "https://api.telegram.org"
+_METHOD = "/sendMessage"
 
 # Telegram counts characters after it has parsed the markup, and counts them in UTF-16 units where it gives offsets.
 # The units of the whole text, markup included, are never fewer.
@@ -49,12 +54,27 @@ def _wait(answer: Answer, now: datetime) -> timedelta | None:
     return seconds(inner(reply(answer), "parameters").get("retry_after"), now) or header_wait(answer, now)
 
 
-_UNPARSABLE = Row(400, "Bad Request: can't parse entities*", Means.REJECT, "markup", "once more as plain text first")
+def _bad(means: Means, reason: str, *descriptions: str, note: str = "") -> tuple[Row, ...]:
+    """Return a row for each beginning of a 400's description."""
+    return tuple(Row(400, f"Bad Request: {each}*", means, reason, note) for each in descriptions)
+
+
+# The second is of old, the third of the layer below.
+_MARKUP = _bad(
+    Means.REJECT,
+    "markup",
+    "can't parse entities",
+    "entities too long",
+    "ENTITIES_TOO_LONG",
+    note="once more as plain text first",
+)
 
 ANSWERS = Answers(
     # The descriptions are fixed texts of the Bot API server (Client.cpp), collected in
-    # https://github.com/TelegramBotAPI/errors. The server turns errors that it does not know into a 400, so a 400 that
-    # is not listed says nothing of the message: it is tried again, as any other status.
+    # https://github.com/TelegramBotAPI/errors; those in capitals are from the layer below, named in
+    # https://core.telegram.org/method/messages.sendMessage. The server turns errors that it does not
+    # know into a 400, so a 400 that is not listed says nothing of the message: it is tried again, as any other status.
+    # Topics: issues 693, 798 and 854 of the server; rights: its issue 863, and issue 5 of the collection.
     source="https://github.com/tdlib/telegram-bot-api",
     code=_description,
     code_name="description",
@@ -63,23 +83,66 @@ ANSWERS = Answers(
         Row(SUCCESS, "ok", Means.DELIVERED),
         Row(SUCCESS, "not ok", Means.RETRY, UNREADABLE),
         Row(SUCCESS, None, Means.UNKNOWN, UNREADABLE, "no `ok` at all"),
-        _UNPARSABLE,
-        Row(400, "Bad Request: message is too long*", Means.REJECT, "too_long"),
-        Row(400, "Bad Request: message text is empty*", Means.REJECT, "empty"),
-        Row(400, "Bad Request: text must be non-empty*", Means.REJECT, "empty"),
-        Row(400, "Bad Request: text must be encoded in UTF-8*", Means.REJECT, "encoding"),
-        Row(400, "Bad Request: chat not found*", Means.GONE, "chat_not_found"),
-        Row(400, "Bad Request: chat_id is empty*", Means.GONE, "chat_not_found"),
-        Row(400, "Bad Request: user not found*", Means.GONE, "chat_not_found"),
-        Row(400, "Bad Request: PEER_ID_INVALID*", Means.GONE, "chat_not_found"),
-        Row(400, "Bad Request: group chat was deactivated*", Means.GONE, "chat_deactivated"),
-        Row(400, "Bad Request: group is deactivated*", Means.GONE, "chat_deactivated"),
+        *_MARKUP,
+        *_bad(Means.REJECT, "too_long", "message is too long", "MESSAGE_TOO_LONG"),
+        *_bad(Means.REJECT, "empty", "message text is empty", "text must be non-empty", "MESSAGE_EMPTY"),
+        *_bad(Means.REJECT, "encoding", "text must be encoded in UTF-8"),
+        *_bad(Means.GONE, "chat_not_found", "chat not found", "chat_id is empty", "user not found", "PEER_ID_INVALID"),
+        *_bad(Means.GONE, "chat_not_found", "CHAT_ID_INVALID", "CHANNEL_INVALID"),
+        *_bad(Means.GONE, "chat_not_found", "CHANNEL_PRIVATE", note="the bot is not in it, or banned from it"),
+        *_bad(Means.GONE, "chat_deactivated", "group chat was deactivated", "group is deactivated"),
+        *_bad(Means.GONE, "topic_closed", "TOPIC_CLOSED", note="reopen it, or give the bot the right to manage topics"),
+        *_bad(Means.GONE, "topic_not_found", "message thread not found", "TOPIC_DELETED"),
+        *_bad(
+            Means.GONE,
+            "no_rights",
+            "have no rights to send a message",
+            "not enough rights to send",
+            "CHAT_RESTRICTED",
+            "CHAT_SEND_PLAIN_FORBIDDEN",
+            "CHAT_WRITE_FORBIDDEN",
+            note="let the bot write there",
+        ),
+        *_bad(
+            Means.GONE,
+            "no_rights",
+            "need administrator rights in the channel chat",
+            "CHAT_ADMIN_REQUIRED",
+            note="in a channel only administrators write",
+        ),
         Row(403, "Forbidden*", Means.GONE, "forbidden", "blocked, kicked, deactivated, not a member, cannot initiate"),
         Row(401, None, Means.CREDENTIALS),
         Row(404, None, Means.CREDENTIALS, note="what a token without its shape gets"),
         Row(429, None, Means.BUSY, note="`parameters.retry_after`"),
     ),
 )
+
+_WITH_TOPIC = re.compile(r"(.+):(\d{1,10})", re.ASCII)
+# The General topic has this number, and is what a message without one goes to; with it, Telegram finds no thread:
+# https://github.com/tdlib/telegram-bot-api/issues/798
+_GENERAL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A chat, and a topic of it if one is named."""
+
+    chat: str
+    topic: int | None
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        return {"chat_id": self.chat, **({"message_thread_id": self.topic} if self.topic else {})}
+
+
+def _target(chat: str, topic: str | None) -> _Target:
+    return _Target(chat, None if topic is None or int(topic) == _GENERAL else int(topic))
+
+
+def _recipient(recipient: str) -> _Target:
+    """Return the target that a recipient names: a chat, or `chat:topic`."""
+    found = _WITH_TOPIC.fullmatch(recipient)
+    return _target(found[1], found[2]) if found else _target(recipient, None)
 
 
 class Telegram:
@@ -92,12 +155,15 @@ class Telegram:
         ),
         "chat_id": Field(
             Text(
-                r"-?\d{1,19}|@[A-Za-z0-9_]{4,64}",
+                r"-?[1-9]\d{0,18}|@[A-Za-z0-9_]{4,64}",
                 "a chat's number such as -1001234567890, or @name of a public one",
                 number=True,
             )
         ),
-        "api_base": Field(Url(), "https://api.telegram.org"),
+        "message_thread_id": Field(
+            Text(r"[1-9]\d{0,9}", "a topic's number such as 42, the middle one of a link to it", number=True), None
+        ),
+        "api_base": Field(base(_METHOD, _OFFICIAL), _OFFICIAL),
         "parse_mode": Field(Choice(tuple(_LAYOUTS)), "none"),
     }
     answers = (ANSWERS,)
@@ -105,8 +171,8 @@ class Telegram:
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document."""
-        self._url = f"{document.own['api_base'].rstrip('/')}/bot{document.own['bot_token']}/sendMessage"
-        self._chat_id: str = document.own["chat_id"]
+        self._url = f"{document.own['api_base']}/bot{document.own['bot_token']}{_METHOD}"
+        self._target = _target(document.own["chat_id"], document.own["message_thread_id"])
         self._parse_mode: str = document.own["parse_mode"]
         self._layout = _LAYOUTS[self._parse_mode]
         self._allow_private = document.allow_private_network
@@ -117,26 +183,28 @@ class Telegram:
 
     def send(self, dispatch: Dispatch, attempt: Attempt) -> Outcome:
         """Send one message: to where the chat is now, and to its new place when Telegram names that."""
-        recipient = dispatch.recipient or self._chat_id
-        result = self._ask(attempt.address(dispatch.channel, recipient), dispatch, attempt)
+        target = _recipient(dispatch.recipient) if dispatch.recipient else self._target
+        known = attempt.address(dispatch.channel, target.chat)
+        result = self._ask(replace(target, chat=known), dispatch, attempt)
         moved_to = inner(reply(result), "parameters").get("migrate_to_chat_id") if isinstance(result, Answer) else None
         if not moved_to:
             return ANSWERS.outcome(result, attempt.now())
-        outcome = ANSWERS.outcome(self._ask(str(moved_to), dispatch, attempt), attempt.now())
+        moved = replace(target, chat=str(moved_to))
+        outcome = ANSWERS.outcome(self._ask(moved, dispatch, attempt), attempt.now())
         if isinstance(outcome, Delivered):
-            attempt.moved(dispatch.channel, recipient, str(moved_to))
+            attempt.moved(dispatch.channel, target.chat, moved.chat)
         return outcome
 
-    def _ask(self, chat_id: str, dispatch: Dispatch, attempt: Attempt) -> Answer | NoAnswer:
-        """Send to a chat; once more as plain text when Telegram cannot parse the markup."""
-        result = self._post(chat_id, self._layout.write(dispatch), self._parse_mode, attempt)
-        unparsable = isinstance(result, Answer) and _UNPARSABLE.covers(result.status, _description(result))
-        if unparsable and self._parse_mode != "none":
-            return self._post(chat_id, _PLAIN.write(dispatch), "none", attempt)
+    def _ask(self, target: _Target, dispatch: Dispatch, attempt: Attempt) -> Answer | NoAnswer:
+        """Send to a chat; once more as plain text when Telegram cannot take the markup."""
+        result = self._post(target, self._layout.write(dispatch), self._parse_mode, attempt)
+        refused = isinstance(result, Answer) and ANSWERS.row(result) in _MARKUP
+        if refused and self._parse_mode != "none":
+            return self._post(target, _PLAIN.write(dispatch), "none", attempt)
         return result
 
-    def _post(self, chat_id: str, message: str, parse_mode: str, attempt: Attempt) -> Answer | NoAnswer:
-        fields = {"chat_id": chat_id, "text": message, "link_preview_options": {"is_disabled": True}}
+    def _post(self, target: _Target, message: str, parse_mode: str, attempt: Attempt) -> Answer | NoAnswer:
+        fields = {**target.fields, "text": message, "link_preview_options": {"is_disabled": True}}
         if parse_mode != "none":
             fields["parse_mode"] = parse_mode
         return ANSWERS.ask(attempt, json_post(self._url, fields, allow_private=self._allow_private))

@@ -121,8 +121,8 @@ class Transport:
         request.prepare_body(post.body, None)
         with session.send(request, stream=True, allow_redirects=False, timeout=this.left()) as response:
             if response.status_code < 200:
-                # http.client takes any 1xx but 100 for the final answer, and the real one would be read as the answer
-                # to the next request: so nothing is read, which makes `with` close the connection.
+                # A 101: another protocol follows (RFC 9110, section 15.2.2), which nobody has asked for. Nothing is
+                # read, which makes `with` close the connection.
                 return NoAnswer("unreadable_answer", f"HTTP {response.status_code} is no final answer", sent=True)
             return Answer(response.status_code, _read(response.raw), response.headers)
 

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 from redeliver.channels.answers import Answers, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field
-from redeliver.channels.rules import Headers, OneOrMore, Schema, Url
+from redeliver.channels.rules import Headers, OneOrMore, Schema
 from redeliver.channels.transport import Post
+from redeliver.channels.urls import Url
 from redeliver.core.notification import Dispatch, Notification, message_id
 from redeliver.core.outcome import Outcome
 
