@@ -23,7 +23,7 @@ OF_SWEEPS = (
         begin=holding(acts.ONE),
         answers=EITHER,
         passes=BEYOND_A_LEASE,
-        schedules=200_000,
+        schedules=150_000,
     ),
     Case(
         name="two sweeps, the last attempt",
@@ -31,7 +31,7 @@ OF_SWEEPS = (
         begin=holding(acts.LAST_CHANCE),
         answers=EITHER,
         passes=BEYOND_A_LEASE,
-        schedules=200_000,
+        schedules=150_000,
     ),
     Case(
         name="two sweeps, a notification that grows stale",
@@ -40,7 +40,7 @@ OF_SWEEPS = (
         answers=(*EITHER, acts.REFUSED),
         passes=BEYOND_A_LEASE,
         faults=1,
-        schedules=1_000_000,
+        schedules=900_000,
     ),
     Case(
         name="two sweeps, an index that lags",
@@ -49,7 +49,7 @@ OF_SWEEPS = (
         answers=EITHER,
         passes=BEYOND_A_LEASE,
         index_lags=True,
-        schedules=200_000,
+        schedules=150_000,
     ),
     Case(
         name="two sweeps, a write that fails",

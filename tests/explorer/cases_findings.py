@@ -83,7 +83,7 @@ OF_SETTLES = (
         begin=holding(acts.ONE),
         answers=(acts.SENT_OFF, acts.DOWN, acts.REFUSED),
         passes=BEYOND_A_LEASE,
-        schedules=1_000_000,
+        schedules=800_000,
     ),
 )
 

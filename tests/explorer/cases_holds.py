@@ -26,7 +26,7 @@ OF_PROBES = (
         begin=holding(acts.ONE, state=PROBE_DUE),
         answers=(acts.SENT_OFF, acts.DOWN),
         passes=BEYOND_A_LEASE,
-        schedules=500_000,
+        schedules=400_000,
     ),
     Case(
         name="two sweeps, a probe to a recipient that asks to wait",
