@@ -12,6 +12,7 @@ import yaml
 
 from redeliver import settings
 from redeliver.core import request
+from redeliver.queue import MOST_BYTES
 
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ("SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction")
@@ -148,6 +149,10 @@ def test_indexes_hold_keys_only() -> None:
 
 def test_every_queue_is_encrypted() -> None:
     assert all(queue["SqsManagedSseEnabled"] is True for queue in _of_type("AWS::SQS::Queue").values())
+
+
+def test_a_refused_request_has_room_in_its_queue() -> None:
+    assert RESOURCES["SendDeadLetterQueue"]["Properties"]["MaximumMessageSize"] == MOST_BYTES
 
 
 def test_what_a_function_fails_at_goes_to_a_queue_with_its_error() -> None:
