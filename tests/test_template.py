@@ -17,7 +17,7 @@ from redeliver.queue import MOST_BYTES
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ("SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction")
 TABLES = ("NotificationsTable", "FindingsTable", "ChannelsTable")
-NAMED_OUTPUTS = {*FUNCTIONS, *TABLES, "SendQueue", "SendDeadLetterQueue", "NotificationBus"}
+NAMED_OUTPUTS = {*FUNCTIONS, *TABLES, "SendQueue", "SendDeadLetterQueue", "EventDeadLetterQueue", "NotificationBus"}
 DEFAULTS = {
     "Stage": "dev", "PythonRuntime": "python3.13", "EndpointUrl": "", "RetryBaseDelaySeconds": 300,
     "RetryMaxDelaySeconds": 86400, "RetryJitter": 0, "MaxDeliveryAttempts": 5, "SweepMaxRecords": 500,
@@ -186,7 +186,7 @@ def test_dashboard_and_alarms_show_metrics_that_exist() -> None:
 
 def test_alarms_reach_their_topic() -> None:
     alarms = [each for each in OBSERVABILITY["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
-    assert len(alarms) == 6
+    assert len(alarms) == 7
     for alarm in alarms:
         topic = {"If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
         assert alarm["Properties"]["AlarmActions"] == alarm["Properties"]["OKActions"] == topic
@@ -220,7 +220,7 @@ def test_queue_messages_carry_the_digest_of_their_body(name: str) -> None:
 def test_where_an_alarm_rings_is_a_parameter_and_reaches_it() -> None:
     handed_on = RESOURCES["Observability"]["Properties"]["Parameters"]
     alarms = {n: e["Properties"] for n, e in OBSERVABILITY["Resources"].items() if n.endswith("Alarm")}
-    assert len(alarms) == 6
+    assert len(alarms) == 7
     for name, alarm in alarms.items():
         limit = alarm["Period"] if name == "SweeperSilenceAlarm" else alarm["Threshold"]
         assert handed_on[limit["Ref"]] == limit, name

@@ -133,7 +133,8 @@ def test_iam_is_enforced(stack: LocalStack) -> None:
 def test_outputs_are_those_others_build_on(stack: LocalStack) -> None:
     assert set(stack.outputs) == {
         "SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction", "NotificationsTable",
-        "FindingsTable", "ChannelsTable", "SendQueue", "SendDeadLetterQueue", "NotificationBus",
+        "FindingsTable", "ChannelsTable", "SendQueue", "SendDeadLetterQueue", "EventDeadLetterQueue",
+        "NotificationBus",
     }  # fmt: skip
 
 
