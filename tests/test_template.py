@@ -96,7 +96,9 @@ def test_variables_are_the_parameters_of_the_same_words_and_pass_the_settings(fu
         (parameter, bound, re.sub(r"(?<!^)(?=[A-Z])", "_", parameter).upper())
         for parameter, each in TEMPLATE["Parameters"].items()
         for bound in ("MinValue", "MaxValue")
-        if each["Type"] == "Number" and "Alarm" not in parameter  # those are for CloudWatch, no function reads them
+        if each["Type"] == "Number"
+        and "Alarm" not in parameter
+        and parameter != "SendQueueConcurrency"  # for AWS alone
     ],
 )
 def test_numbers_have_the_bounds_of_the_settings(parameter: str, bound: str, variable: str) -> None:
@@ -125,6 +127,19 @@ def test_functions_are_given_what_they_read_and_nothing_else() -> None:
 def test_the_queue_hides_a_message_longer_than_any_run_takes() -> None:
     assert TEMPLATE["Globals"]["Function"]["Timeout"] == 60
     assert RESOURCES["SendQueue"]["Properties"]["VisibilityTimeout"] == 360
+
+
+def test_the_queue_hands_out_no_more_than_lambda_has_room_for() -> None:
+    """Lambda's guide, "Configuring scaling behavior for SQS event source mappings": 2 to 1,000, none by default.
+
+    A new account has ten concurrent executions for everything.
+    """
+    source = RESOURCES["SendFunction"]["Properties"]["Events"]["Queue"]["Properties"]
+    assert source["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "SendQueueConcurrency"}}
+    parameter = TEMPLATE["Parameters"]["SendQueueConcurrency"]
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (2, 1000)
+    assert parameter["Default"] < 10
+    assert not [name for name in FUNCTIONS if "ReservedConcurrentExecutions" in RESOURCES[name]["Properties"]]
 
 
 @pytest.mark.parametrize("table", TABLES)
