@@ -83,6 +83,11 @@ def test_a_message() -> None:
     assert not refused.messages
 
 
+def test_a_message_with_a_byte_order_mark() -> None:
+    world = World()
+    assert message(world.accept, "\ufeff" + json.dumps(raw()), world.refused, world.deadline()).result == "sent"
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
