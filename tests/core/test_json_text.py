@@ -49,6 +49,16 @@ def test_what_is_written_for_sqs_can_be_sent_and_is_the_same_value(value: object
     assert re.fullmatch("[\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+", text)
 
 
+ALLOWED = (0x20, 0x7F, 0xD7FF, 0xE000, 0xFFFD, 0x10000, 0x10FFFF)
+NOT_ALLOWED = (0x00, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)
+
+
+@pytest.mark.parametrize("code", [*ALLOWED, *NOT_ALLOWED], ids=hex)
+def test_only_what_sqs_does_not_take_is_escaped(code: int) -> None:
+    assert (chr(code) in encoded(chr(code))) == (code in ALLOWED)
+    assert decoded(encoded(chr(code))) == chr(code)
+
+
 def test_texts_stay_readable() -> None:
     assert encoded({"a": "€ 5"}) == '{"a": "€ 5"}'
 
