@@ -114,6 +114,20 @@ class FakeRequests:
 
 
 @dataclass
+class FakeDeadLetterQueue:
+    """Where refused requests go: remembers what was put aside, with its reason."""
+
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    down: bool = False
+
+    def put(self, body: str, reason: str) -> None:
+        """Keep a message."""
+        if self.down:
+            raise Unavailable("SQS: EndpointConnectionError: the refused message could not be put aside")
+        self.messages.append((body, reason))
+
+
+@dataclass
 class RecordingTelemetry:
     """Remembers what was counted and logged."""
 

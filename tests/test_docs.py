@@ -148,6 +148,8 @@ def _value(text: str | None, kind: str) -> Any:
     if kind == "boolean":
         return True
     assert text is not None
+    if kind == "list" and not text.startswith("["):
+        return [text]
     if kind in ("structure", "map", "list"):
         return json.loads(text)
     if kind in ("integer", "long"):

@@ -33,7 +33,7 @@ def written() -> set[tuple[str, Dimensions]]:
         world.memory.plant(Key(channel, "damaged"), next_attempt_at=NOW)
         world.send(channel=channel, dedup_key="damaged")
         world.memory.plant(Key(channel, "damaged too"), next_attempt_at=NOW)
-    direct(world.accept, {"channel": "no name"}, world.deadline())
+    direct(world.accept, {"channel": "no name"}, world.refused, world.deadline())
     world.put(record(dedup_key="taken"))
     world.ledger.on_write = lambda: world.memory.replace(
         record(dedup_key="taken"), record(dedup_key="taken", attempt_count=1, claimed_until=at(65))

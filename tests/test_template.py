@@ -12,11 +12,12 @@ import yaml
 
 from redeliver import settings
 from redeliver.core import request
+from redeliver.queue import MOST_BYTES
 
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ("SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction")
 TABLES = ("NotificationsTable", "FindingsTable", "ChannelsTable")
-NAMED_OUTPUTS = {*FUNCTIONS, *TABLES, "SendQueue", "SendDeadLetterQueue", "NotificationBus"}
+NAMED_OUTPUTS = {*FUNCTIONS, *TABLES, "SendQueue", "SendDeadLetterQueue", "EventDeadLetterQueue", "NotificationBus"}
 DEFAULTS = {
     "Stage": "dev", "PythonRuntime": "python3.13", "EndpointUrl": "", "RetryBaseDelaySeconds": 300,
     "RetryMaxDelaySeconds": 86400, "RetryJitter": 0, "MaxDeliveryAttempts": 5, "SweepMaxRecords": 500,
@@ -95,7 +96,9 @@ def test_variables_are_the_parameters_of_the_same_words_and_pass_the_settings(fu
         (parameter, bound, re.sub(r"(?<!^)(?=[A-Z])", "_", parameter).upper())
         for parameter, each in TEMPLATE["Parameters"].items()
         for bound in ("MinValue", "MaxValue")
-        if each["Type"] == "Number" and "Alarm" not in parameter  # those are for CloudWatch, no function reads them
+        if each["Type"] == "Number"
+        and "Alarm" not in parameter
+        and parameter != "SendQueueConcurrency"  # for AWS alone
     ],
 )
 def test_numbers_have_the_bounds_of_the_settings(parameter: str, bound: str, variable: str) -> None:
@@ -126,6 +129,19 @@ def test_the_queue_hides_a_message_longer_than_any_run_takes() -> None:
     assert RESOURCES["SendQueue"]["Properties"]["VisibilityTimeout"] == 360
 
 
+def test_the_queue_hands_out_no_more_than_lambda_has_room_for() -> None:
+    """Lambda's guide, "Configuring scaling behavior for SQS event source mappings": 2 to 1,000, none by default.
+
+    A new account has ten concurrent executions for everything.
+    """
+    source = RESOURCES["SendFunction"]["Properties"]["Events"]["Queue"]["Properties"]
+    assert source["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "SendQueueConcurrency"}}
+    parameter = TEMPLATE["Parameters"]["SendQueueConcurrency"]
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (2, 1000)
+    assert parameter["Default"] < 10
+    assert not [name for name in FUNCTIONS if "ReservedConcurrentExecutions" in RESOURCES[name]["Properties"]]
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_tables_are_on_demand_encrypted_recoverable_and_protected_in_production(table: str) -> None:
     properties = RESOURCES[table]["Properties"]
@@ -148,6 +164,10 @@ def test_indexes_hold_keys_only() -> None:
 
 def test_every_queue_is_encrypted() -> None:
     assert all(queue["SqsManagedSseEnabled"] is True for queue in _of_type("AWS::SQS::Queue").values())
+
+
+def test_a_refused_request_has_room_in_its_queue() -> None:
+    assert RESOURCES["SendDeadLetterQueue"]["Properties"]["MaximumMessageSize"] == MOST_BYTES
 
 
 def test_what_a_function_fails_at_goes_to_a_queue_with_its_error() -> None:
@@ -181,7 +201,7 @@ def test_dashboard_and_alarms_show_metrics_that_exist() -> None:
 
 def test_alarms_reach_their_topic() -> None:
     alarms = [each for each in OBSERVABILITY["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
-    assert len(alarms) == 6
+    assert len(alarms) == 7
     for alarm in alarms:
         topic = {"If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
         assert alarm["Properties"]["AlarmActions"] == alarm["Properties"]["OKActions"] == topic
@@ -215,7 +235,7 @@ def test_queue_messages_carry_the_digest_of_their_body(name: str) -> None:
 def test_where_an_alarm_rings_is_a_parameter_and_reaches_it() -> None:
     handed_on = RESOURCES["Observability"]["Properties"]["Parameters"]
     alarms = {n: e["Properties"] for n, e in OBSERVABILITY["Resources"].items() if n.endswith("Alarm")}
-    assert len(alarms) == 6
+    assert len(alarms) == 7
     for name, alarm in alarms.items():
         limit = alarm["Period"] if name == "SweeperSilenceAlarm" else alarm["Threshold"]
         assert handed_on[limit["Ref"]] == limit, name

@@ -129,7 +129,7 @@ def test_every_function_has_a_role_of_its_own_and_no_other_policy_that_nobody_as
     assert not [name for name, each in functions.items() if "Policies" in each["Properties"]]
     assert {n for n, each in RESOURCES.items() if each["Type"] == "AWS::IAM::Role"} == set(MAY)
     for role in MAY:
-        assert set(RESOURCES[role]["Properties"]) == {"AssumeRolePolicyDocument", "Policies"}
+        assert set(RESOURCES[role]["Properties"]) == {"AssumeRolePolicyDocument", "PermissionsBoundary", "Policies"}
     for each in RESOURCES.values():
         assert each["Type"] != "AWS::IAM::ManagedPolicy"
         assert each["Type"] != "AWS::IAM::Policy" or each["Condition"]

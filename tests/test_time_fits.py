@@ -24,6 +24,7 @@ from tests.test_template import TEMPLATE
 from tests.world import World
 
 LONGEST_OUTAGE = timedelta(minutes=20)  # of DynamoDB, that puts no message aside
+LONGEST_THROTTLING = timedelta(hours=1)  # of Lambda, before it: each throttled delivery counts as a receive
 LOOKED_AFTER = timedelta(days=7)  # so long may pass until somebody looks at a dead letter
 ASYNCHRONOUS_AGE = timedelta(hours=6)  # Lambda's own, where the template says nothing
 # A new notification: the channel's document, its row, that row made, the record.
@@ -138,7 +139,11 @@ def fits(times: Times) -> Iterator[Fit]:
     # A message keeps its age when it is put aside.
     yield Fit("a message put aside waits for somebody", times.receives * times.hidden + LOOKED_AFTER, times.kept)
     yield Fit("no message ends by being put aside", times.queued, times.kept)
-    yield Fit("an outage of DynamoDB puts no message aside", LONGEST_OUTAGE, (times.receives - 1) * times.hidden)
+    yield Fit(
+        "an outage of DynamoDB after an hour of throttling puts no message aside",
+        LONGEST_THROTTLING + LONGEST_OUTAGE,
+        (times.receives - 1) * times.hidden,
+    )
     # Two do no harm: each record goes out from one of them.
     yield Fit("no more than two sweeps are at work", times.run, times.period)
     yield Fit("sweeps that could not start do not all start later", times.tick, times.period)
@@ -161,7 +166,8 @@ CHANGES = [
         "a run outlives a request that DynamoDB does not answer, and can say so",
     }),
     ("Resources.SendQueue.Properties.VisibilityTimeout", 30, {
-        "a lease is over before the queue hands its message out again", "an outage of DynamoDB puts no message aside",
+        "a lease is over before the queue hands its message out again",
+        "an outage of DynamoDB after an hour of throttling puts no message aside",
         "the queue hides a message six times as long as a run",
     }),
     ("Resources.SendFunction.Properties.Events.Queue.Properties.MaximumBatchingWindowInSeconds", 60, {
@@ -170,8 +176,8 @@ CHANGES = [
     ("Resources.SendFunction.Properties.Events.Queue.Properties.BatchSize", 20, {
         "a batch is stored though its attempts take all their time",
     }),
-    ("Resources.SendQueue.Properties.RedrivePolicy.maxReceiveCount", 3, {
-        "an outage of DynamoDB puts no message aside",
+    ("Resources.SendQueue.Properties.RedrivePolicy.maxReceiveCount", 14, {
+        "an outage of DynamoDB after an hour of throttling puts no message aside",
     }),
     ("Resources.SendQueue.Properties.MessageRetentionPeriod", 1200, {
         "a message is received as often as it may before it is too old",

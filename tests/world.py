@@ -14,7 +14,16 @@ from redeliver.retain import Retain
 from redeliver.sweep import Sweep
 from redeliver.tally import Report
 from tests.builders import NOW, raw
-from tests.fakes import Clock, FakeChannel, FakeChannels, FakeRequests, FaultyLedger, RecordingTelemetry, Until
+from tests.fakes import (
+    Clock,
+    FakeChannel,
+    FakeChannels,
+    FakeDeadLetterQueue,
+    FakeRequests,
+    FaultyLedger,
+    RecordingTelemetry,
+    Until,
+)
 from tests.memory import MemoryFindings, MemoryNotifications, MemoryStates
 from tests.stores import Store
 
@@ -33,6 +42,7 @@ class World:
     telemetry: RecordingTelemetry = field(default_factory=RecordingTelemetry)
     channels: FakeChannels = field(default_factory=FakeChannels)
     requests: FakeRequests = field(default_factory=FakeRequests)
+    refused: FakeDeadLetterQueue = field(default_factory=FakeDeadLetterQueue)
     pauses: list[float] = field(default_factory=list)
     memory: MemoryNotifications = field(init=False)
     known: MemoryFindings = field(default_factory=MemoryFindings)

@@ -13,6 +13,7 @@ from pynamodb.models import Model
 
 from redeliver import settings
 from redeliver.channels.sources import File, ParameterStore
+from redeliver.core.json_text import decoded
 from redeliver.ports import Unavailable
 from redeliver.store.archive import DynamoArchive, DynamoRegister
 from redeliver.store.channels import DynamoChannelStates
@@ -150,8 +151,8 @@ class FileDocuments(File):
     def names(self) -> Sequence[str]:
         """Return the names of all documents."""
         try:
-            documents = json.loads(self._named.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            documents = decoded(self._named.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             raise Unavailable(f"CHANNELS_FILE of the functions, {self._named}, cannot be read here") from None
         return sorted(documents) if isinstance(documents, dict) else []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from redeliver import settings, wiring
 from redeliver.queue import SqsRequests
-from redeliver.retain import Report, Retain
+from redeliver.retain import InvalidFinding, Report, Retain
 from redeliver.store.connection import connect
 from redeliver.store.findings import DynamoFindingRecords, DynamoFindings
 from redeliver.store.models import FindingModel, NotificationModel
@@ -15,6 +15,7 @@ from redeliver.store.notifications import DynamoNotifications
 from redeliver.telemetry import EmfTelemetry
 
 FINDING_CHANGED = "Finding Status Changed"
+_SCHEDULED = "Scheduled Event"
 _TTL = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
@@ -57,11 +58,24 @@ def _run(retain: Retain, event: dict[str, Any], context: wiring.LambdaContext) -
         return retain.removed(_forgotten(event["Records"]))
     if event.get("detail-type") == FINDING_CHANGED:
         return retain.news(event.get("detail"))
+    _refuse_what_is_no_schedule(event)
     return retain.heal(wiring.InvocationDeadline(context))
+
+
+def _refuse_what_is_no_schedule(event: dict[str, Any]) -> None:
+    """Raise InvalidFinding for what may be news: a run that answers with its counts would be all that comes of it."""
+    kind = event.get("detail-type", _SCHEDULED)
+    if kind != _SCHEDULED:
+        raise InvalidFinding(f"detail-type: must be {FINDING_CHANGED!r} or {_SCHEDULED!r}; got {str(kind)[:80]!r}")
+    for field in ("finding_id", "status", "changed_at"):
+        if field in event:
+            raise InvalidFinding(f"{field!r}: unknown; news of a finding is the detail of an event {FINDING_CHANGED!r}")
 
 
 def _forgotten(records: list[dict[str, Any]]) -> list[str]:
     """Return the channels of what TTL, and nobody else, removed."""
+    if not all("dynamodb" in record for record in records):
+        raise InvalidFinding("Records: not of the table's stream; news of a finding comes by the bus")
     return [
         record["dynamodb"]["Keys"]["channel"]["S"]
         for record in records

@@ -1,4 +1,4 @@
-"""The `send` function: takes notifications in, from a direct call or from the queue, and tries them at once."""
+"""The `send` function: takes notifications in, from a call or from the queue, and tries them at once."""
 
 import os
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def wired() -> Send:
 
 
 def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, Any]:
-    """Answer a direct call with its results, a batch of the queue with what has to go back to it."""
+    """Answer a call with its results, a batch of the queue with what has to go back to it."""
     send, deadline, behind = wired(), wiring.InvocationDeadline(context), 0
 
     def one(record: SQSRecord) -> None:
@@ -56,7 +56,7 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, A
 
     with send.telemetry.invocation(context.aws_request_id):
         if not _from_queue(event):
-            return intake.direct(send.accept, event, deadline)
+            return intake.direct(send.accept, event, send.refused, deadline)
         behind = len(event["Records"])
         # A processor of its own per invocation: it keeps state. All messages failing is an answer, not an error.
         processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
@@ -65,4 +65,9 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, A
 
 def _from_queue(event: object) -> bool:
     records = event.get("Records") if isinstance(event, dict) else None
-    return isinstance(records, list) and all(isinstance(r, dict) and r.get("eventSource") == "aws:sqs" for r in records)
+    # SQS sends no empty batch: what has no records is no batch, and is refused by name.
+    return (
+        isinstance(records, list)
+        and records != []
+        and all(isinstance(r, dict) and r.get("eventSource") == "aws:sqs" for r in records)
+    )

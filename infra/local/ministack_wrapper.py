@@ -1,11 +1,12 @@
-"""Run ministack with three things AWS does and this release of it does not.
+"""Run ministack with four things AWS does and this release of it does not.
 
 It runs in the stack's own environment and patches private names, so ministack is pinned exactly, and
-tests/stack/test_local_stack.py fails when one of the three stops working:
+tests/stack/test_local_stack.py fails when one of the first three stops working, test_entry_points.py without the last:
 
 1. TTL and point-in-time recovery declared for a table in CloudFormation take effect;
 2. what TTL removes leaves a REMOVE record in the table's stream, with the service's identity;
-3. Embedded Metric Format lines in a function's log become metrics.
+3. Embedded Metric Format lines in a function's log become metrics;
+4. a queue's MaximumConcurrency that comes from a parameter, and so as text, is a number.
 """
 
 import json
@@ -44,6 +45,19 @@ def apply_table_settings() -> None:
         return name, attributes
 
     handlers["create"] = create_with_settings
+
+
+def read_concurrency_as_a_number() -> None:
+    """Make CloudFormation's event sources have their MaximumConcurrency as a number: with text nothing is polled."""
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"]
+    create, update = handlers["create"], handlers["update"]
+
+    def with_number(props: dict[str, Any]) -> dict[str, Any]:
+        scaling = {name: int(value) for name, value in props.get("ScalingConfig", {}).items()}
+        return {**props, "ScalingConfig": scaling} if scaling else props
+
+    handlers["create"] = lambda logical_id, props, stack: create(logical_id, with_number(props), stack)
+    handlers["update"] = lambda id_, old, new, stack: update(id_, with_number(old), with_number(new), stack)
 
 
 def remove_expired_items(every_seconds: float) -> None:
@@ -128,6 +142,7 @@ def _record(blob: dict[str, Any]) -> None:
 def main() -> None:
     """Patch, then serve."""
     apply_table_settings()
+    read_concurrency_as_a_number()
     remove_expired_items(every_seconds=1)
     turn_log_lines_into_metrics()
     app.main()

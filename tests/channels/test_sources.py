@@ -41,6 +41,11 @@ class TestFile:
         assert said in message
         assert "s3cret" not in message
 
+    def test_a_byte_order_mark_is_no_part_of_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "channels.json"
+        path.write_text(json.dumps({"ops": DOCUMENT}), encoding="utf-8-sig")
+        assert File(path).fetch("ops") == DOCUMENT
+
     def test_a_file_that_cannot_be_read_is_no_absent_document(self, tmp_path: Path) -> None:
         with pytest.raises(Unavailable, match="FileNotFoundError"):
             File(tmp_path / "none.json").fetch("ops")
@@ -54,8 +59,10 @@ class TestParameterStore:
 
     def test_a_document(self, ssm: Any) -> None:
         ssm.put_parameter(Name="/redeliver/dev/channels/ops", Type="SecureString", Value=json.dumps(DOCUMENT))
+        windows = "\ufeff" + json.dumps(DOCUMENT)  # --value file://document.json
+        ssm.put_parameter(Name="/redeliver/dev/channels/windows", Type="SecureString", Value=windows)
         store = ParameterStore("dev")
-        assert store.fetch("ops") == DOCUMENT
+        assert store.fetch("ops") == store.fetch("windows") == DOCUMENT
         assert "/redeliver/dev/channels/other" in why(store.fetch("other"))
         assert "/redeliver/prod/channels/ops" in why(ParameterStore("prod").fetch("ops"))
 

@@ -56,7 +56,9 @@ class WorldFunctions:
             raise Unreachable(f"{function} failed: {self.fails}; see its log")
         event = json.loads(json.dumps(event))  # as it travels
         if function == "SendFunction":
-            return json.loads(json.dumps(intake.direct(self.world.accept, event, self.world.deadline())))
+            return json.loads(
+                json.dumps(intake.direct(self.world.accept, event, self.world.refused, self.world.deadline()))
+            )
         return self.world.retain().news(event["detail"]).as_json()
 
 

@@ -83,7 +83,7 @@ def test_the_documents_of_a_file_are_named_and_read(tmp_path: Path) -> None:
     documents = FileDocuments(file)
     with pytest.raises(Unavailable, match="cannot be read here"):
         documents.names()
-    file.write_text(json.dumps({"b": {"type": "x"}, "a": {}}))
+    file.write_text(json.dumps({"b": {"type": "x"}, "a": {}}), encoding="utf-8-sig")  # as Windows writes it
     assert documents.names() == ["a", "b"]
     assert documents.fetch("b") == {"type": "x"}
     file.write_text("[]")

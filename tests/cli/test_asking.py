@@ -114,6 +114,24 @@ def test_many_come_from_a_file_too(tmp_path: Path) -> None:
     assert Person().types("send", str(tmp_path / "none")).exit_code == 2
 
 
+@pytest.mark.parametrize("source", ["-", "file"])
+def test_a_byte_order_mark_in_front_of_a_file_is_no_part_of_its_first_line(tmp_path: Path, source: str) -> None:
+    person, text = (
+        Person(),
+        "\ufeff" + lines(raw()) + "\n\ufeff" + lines(raw(dedup_key="of a file behind it")) + "\n\ufeff\n",
+    )
+    file = tmp_path / "many.jsonl"
+    file.write_text(text, encoding="utf-8")
+    found = person.types("send", "-" if source == "-" else str(file), given=text if source == "-" else "")
+    assert (found.exit_code, found.stdout) == (0, "2 sent\n"), found.output
+
+
+def test_a_payload_from_a_file_with_a_byte_order_mark_is_taken() -> None:
+    person = Person()
+    assert person.types("send", *ONE, "--payload", '\ufeff{"a": 1}').exit_code == 0
+    assert person.world.get().payload == '{"a":1}'
+
+
 def test_a_function_that_fails_is_3_and_what_was_done_is_told() -> None:
     person = Person()
     person.functions.fails = "Unavailable: DynamoDB: ThrottlingException"
@@ -205,11 +223,19 @@ def test_a_document_is_checked_stored_or_not(tmp_path: Path, document: object, c
         assert person.asks("channels", "check", *words, code=code)["valid"] is (code == 0)
 
 
+def test_a_document_with_a_byte_order_mark_is_as_good_as_without(tmp_path: Path) -> None:
+    file = tmp_path / "doc.json"
+    file.write_text(json.dumps(HOOK), encoding="utf-8-sig")
+    assert Person().types("channels", "check", "--file", str(file)).exit_code == 0
+
+
 def test_a_file_that_is_no_json_says_where_and_shows_nothing(tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text('{"type": "webhook",\n "secret": whsec_AAAA}')
     found = Person().types("channels", "check", "--file", str(file))
     assert (found.exit_code, "line 2, column" in found.stderr, "AAAA" in found.output) == (2, True, False)
+    file.write_text("[" * 200_000)
+    assert "nested too deeply" in Person().types("channels", "check", "--file", str(file)).stderr
     file.write_bytes(b"\xff\xfe")
     assert "UTF-8" in Person().types("channels", "check", "--file", str(file)).stderr
     assert Person().types("channels", "check").exit_code == 2

@@ -10,8 +10,8 @@ import pytest
 from moto import mock_aws
 
 from redeliver.ports import Requests, Unavailable
-from redeliver.queue import SqsDeadLetterQueue, SqsRequests
-from tests.fakes import FakeRequests
+from redeliver.queue import MOST_BYTES, SqsDeadLetterQueue, SqsRequests
+from tests.fakes import FakeDeadLetterQueue, FakeRequests
 
 NOWHERE = "https://sqs.eu-central-1.amazonaws.com/123456789012/nowhere"
 
@@ -69,16 +69,58 @@ def test_one_that_is_refused_is_said(queue: tuple[Any, str]) -> None:
         SqsRequests(queue[1]).ask([{"dedup_key": "k"}, {"body": "x" * 2_000_000}])
 
 
-def test_a_refused_message_keeps_its_reason(queue: tuple[Any, str]) -> None:
-    client, url = queue
-    SqsDeadLetterQueue(url).put("{not json", "kind: is\x00 required" + "x" * 2000)
+@pytest.mark.parametrize("over", ["fake", "sqs"])
+def test_a_refused_request_is_kept_with_its_reason(over: str, request: pytest.FixtureRequest) -> None:
+    if over == "fake":
+        fake = FakeDeadLetterQueue()
+        fake.put("{not json", "kind: is required")
+        assert fake.messages == [("{not json", "kind: is required")]
+        return
+    client, url = request.getfixturevalue("queue")
+    SqsDeadLetterQueue(url).put("{not json \ud800", "kind: is\x00 required" + "x" * 2000)
     (message,) = taken(client, url)
-    assert message["Body"] == "{not json"
+    assert message["Body"] == "{not json \\ud800"
     reason = message["MessageAttributes"]["reason"]["StringValue"]
     assert reason.startswith("kind: is")
     assert len(reason) <= 1024
 
 
-def test_a_refused_message_that_cannot_be_kept_is_said() -> None:
+BESIDE = len("reason") + len("String")
+
+
+@pytest.mark.parametrize(
+    ("size", "kept", "why"),
+    [
+        (MOST_BYTES - BESIDE - 6, MOST_BYTES - BESIDE - 6, "€€"),
+        (MOST_BYTES - BESIDE - 5, MOST_BYTES - BESIDE - 5, "€"),
+        (MOST_BYTES - BESIDE - 2, MOST_BYTES - BESIDE - 2, None),
+        (MOST_BYTES, MOST_BYTES, None),
+        (MOST_BYTES + 1, MOST_BYTES, None),
+        (6 * MOST_BYTES, MOST_BYTES, None),
+    ],
+)
+def test_what_is_put_aside_has_room_in_a_message_the_request_before_the_reason(
+    queue: tuple[Any, str], size: int, kept: int, why: str | None
+) -> None:
+    client, url = queue
+    client.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": str(MOST_BYTES)})
+    SqsDeadLetterQueue(url).put("x" * size, "€€")
+    (message,) = taken(client, url)
+    assert len(message["Body"]) == kept
+    assert message.get("MessageAttributes", {}).get("reason", {}).get("StringValue") == why
+
+
+@pytest.mark.parametrize("over", ["fake", "sqs"])
+def test_a_refused_request_that_cannot_be_kept_is_said(over: str) -> None:
+    broken = FakeDeadLetterQueue(down=True) if over == "fake" else SqsDeadLetterQueue(NOWHERE)
     with mock_aws(), pytest.raises(Unavailable, match="could not be put aside"):
-        SqsDeadLetterQueue(NOWHERE).put("{}", "why")
+        broken.put("{}", "why")
+
+
+def test_what_is_asked_for_is_text_that_sqs_takes(queue: tuple[Any, str]) -> None:
+    client, url = queue
+    wanted = {"subject": "\ufffe", "body": "\ud800 €"}
+    SqsRequests(url).ask([wanted])
+    (message,) = taken(client, url)
+    assert json.loads(message["Body"]) == wanted
+    assert not set(message["Body"]) & {"\ud800", "\ufffe"}

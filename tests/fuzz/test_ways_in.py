@@ -13,7 +13,6 @@ from redeliver.intake import direct, message
 from redeliver.operator.commands import InvalidCommand
 from tests.builders import raw
 from tests.fuzz.strategies import JSON, SPOILS, TEXTS, as_sent, examples, spoiled
-from tests.usecases.test_intake import Refused
 from tests.world import World
 
 RESULTS = {"sent", "accepted", "retrying", "dead_lettered", "suppressed", "duplicate", "not_configured", "invalid"}
@@ -82,7 +81,7 @@ def test_a_request_is_valid_or_refused_by_the_name_of_its_field(value: Any) -> N
 def is_answered(event: Any) -> bool:
     """Check the answer to a direct call, and what is stored then."""
     world = World()
-    answer = direct(world.accept, event, world.deadline())
+    answer = direct(world.accept, event, world.refused, world.deadline())
     assert as_sent(answer)
     assert is_whole(world)
     results = answer["results"]
@@ -114,16 +113,16 @@ def test_a_direct_call_is_answered_whatever_one_field_is(field: str, value: Any)
 @examples(150)
 @given(BODIES)
 def test_a_message_of_the_queue_is_stored_or_put_aside(body: str) -> None:
-    world, refused = World(), Refused()
-    answer = message(world.accept, body, refused, world.deadline())
+    world = World()
+    answer = message(world.accept, body, world.refused, world.deadline())
     assert as_sent(answer.as_json())
     assert is_whole(world)
     if answer.result == "invalid":
-        assert [kept for kept, _ in refused.messages] == [body]
+        assert [kept for kept, _ in world.refused.messages] == [body]
         assert not world.memory.rows
-        assert clear(refused.messages[0][1], body)
+        assert clear(world.refused.messages[0][1], body)
     else:
-        assert not refused.messages
+        assert not world.refused.messages
         assert len(world.memory.rows) == 1
 
 

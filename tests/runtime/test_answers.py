@@ -65,3 +65,10 @@ def test_half_a_surrogate_pair_in_what_is_echoed_spoils_no_other_answer(
     answer = functions.running("SendFunction").invoke({"notifications": listed})
     assert scene.told() == ["good"]
     assert [result["result"] for result in answer.value["results"]] == ["sent", "invalid"]
+
+
+@pytest.mark.parametrize("records", [[], [{"eventSource": "aws:s3"}], "none"], ids=str)
+def test_what_is_no_batch_of_the_queue_is_answered_by_name(functions: Functions, scene: Scene, records: object) -> None:
+    answer = functions.running("SendFunction").invoke({**scene.notification("k"), "Records": records})
+    (result,) = answer.value["results"]
+    assert (result["result"], result["error"].split(";")[0]) == ("invalid", "'Records': unknown field")

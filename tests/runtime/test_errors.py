@@ -14,6 +14,8 @@ SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 TOKEN = "token-of-a-header"
 ROLE = "secret-key-of-the-role"
 FINDING = {"detail-type": "Finding Status Changed"}
+BARE = {"finding_id": "CVE-1", "status": "resolved", "changed_at": "2026-11-30T12:00:00Z"}
+BY_SNS = {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "{}"}}]}
 GONE = {"finding_id": "CVE-1", "status": "gone", "changed_at": "2026-11-30T12:00:00Z"}
 WRONG_SETTINGS = {
     "no table": ("SendFunction", {"NOTIFICATIONS_TABLE": None}),
@@ -28,6 +30,9 @@ REFUSED = {
     "unknown field": ("RetrySweeperFunction", {"command": "counts", "of": "ops"}, "InvalidCommand", "'of': unknown"),
     "no keys": ("RetrySweeperFunction", {"command": "redrive", "channel": "ops"}, "InvalidCommand", "dedup_keys: must"),
     "no detail": ("RetentionFunction", FINDING, "InvalidFinding", "detail: must be an object"),
+    "no envelope": ("RetentionFunction", BARE, "InvalidFinding", "'finding_id': unknown; news of a finding"),
+    "another envelope": ("RetentionFunction", BY_SNS, "InvalidFinding", "Records: not of the table's stream"),
+    "another event": ("RetentionFunction", {"detail-type": "Finding Solved"}, "InvalidFinding", "detail-type: must be"),
     "unknown status": ("RetentionFunction", FINDING | {"detail": GONE}, "InvalidFinding", "status: must be one of"),
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from infra.local.processes import REGION
 from infra.local.stack import LocalStack
 from redeliver.core.notification import Notification, Status
 from redeliver.store import items
@@ -66,7 +67,7 @@ def plant(stack: LocalStack, records: Sequence[Notification]) -> None:
 
 def ask(stack: LocalStack, event: Mapping[str, Any] | None = None, **forms: str) -> str:
     """Call the page as CloudWatch does: with what was clicked, and what the form has."""
-    context = {"dashboardName": "redeliver-local", "theme": "light", "forms": {"all": forms}, "params": {}}
+    context = {"dashboardName": f"redeliver-local-{REGION}", "theme": "light", "forms": {"all": forms}, "params": {}}
     answer: str = stack.invoke("HistoryFunction", {**(event or {}), "widgetContext": context})
     return answer
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from infra.local.processes import REGION
 from redeliver.core.notification import EXPIRED, Status
 from tests.stack.planted import ago, ask, buttons, dead, plant, sent, subjects
 from tests.stack.scene import Scene, news, until
@@ -13,7 +14,7 @@ def test_the_function_answers_to_its_own_address(scene: Scene) -> None:
     (attributes, _) = buttons(ask(scene.stack))["Show"]
     assert attributes["endpoint"].startswith("arn:aws:lambda:")
     assert attributes["endpoint"].endswith(f":function:{scene.stack.outputs['HistoryFunction']}")
-    body = scene.stack.client("cloudwatch").get_dashboard(DashboardName="redeliver-local")["DashboardBody"]
+    body = scene.stack.client("cloudwatch").get_dashboard(DashboardName=f"redeliver-local-{REGION}")["DashboardBody"]
     endpoints = [each["properties"]["endpoint"] for each in json.loads(body)["widgets"] if each["type"] == "custom"]
     assert endpoints == [attributes["endpoint"]]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from infra.local.emulator import PYTHON, ministack
-from infra.local.processes import aws_environment, run
+from infra.local.processes import REGION, aws_environment, run
 from infra.local.stack import LocalStack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,14 +133,15 @@ def test_iam_is_enforced(stack: LocalStack) -> None:
 def test_outputs_are_those_others_build_on(stack: LocalStack) -> None:
     assert set(stack.outputs) == {
         "SendFunction", "RetrySweeperFunction", "RetentionFunction", "HistoryFunction", "NotificationsTable",
-        "FindingsTable", "ChannelsTable", "SendQueue", "SendDeadLetterQueue", "NotificationBus",
+        "FindingsTable", "ChannelsTable", "SendQueue", "SendDeadLetterQueue", "EventDeadLetterQueue",
+        "NotificationBus",
     }  # fmt: skip
 
 
 def test_alarms_and_dashboard_are_deployed(stack: LocalStack) -> None:
     cloudwatch = stack.client("cloudwatch")
     alarms = {alarm["MetricName"] for alarm in cloudwatch.describe_alarms()["MetricAlarms"]}
-    body = json.loads(cloudwatch.get_dashboard(DashboardName="redeliver-local")["DashboardBody"])
+    body = json.loads(cloudwatch.get_dashboard(DashboardName=f"redeliver-local-{REGION}")["DashboardBody"])
     assert "notifications.dead_letters" in alarms
     assert stack.outputs["SendFunction"] in json.dumps(body)
 

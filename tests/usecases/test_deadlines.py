@@ -69,7 +69,9 @@ def test_a_call_ends_in_time_and_stores_what_it_cannot_try(taking: list[float], 
     started: list[timedelta] = []
     world = world_of(taking, started, Mode.IMMEDIATE, lambda: deadline.left())
     deadline, begun = world.deadline(left), world.clock.now
-    answers = direct(world.accept, {"notifications": [raw(dedup_key=str(n)) for n in range(100)]}, deadline)["results"]
+    answers = direct(
+        world.accept, {"notifications": [raw(dedup_key=str(n)) for n in range(100)]}, world.refused, deadline
+    )["results"]
     assert isinstance(answers, list)
     assert {answer["result"] for answer in answers} <= {"sent", "retrying", "accepted"}
     assert all(each >= ATTEMPT_BUDGET + WRITE_MARGIN for each in started)

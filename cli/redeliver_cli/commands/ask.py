@@ -9,6 +9,7 @@ from typing import IO, Any
 import click
 
 from redeliver.core import moments
+from redeliver.core.json_text import BYTE_ORDER_MARK, decoded
 from redeliver.core.request import MOST_NOTIFICATIONS, InvalidRequest, parse
 from redeliver_cli.desk import Desk
 from redeliver_cli.options import at_a_desk
@@ -62,8 +63,8 @@ def _request(given: dict[str, Any]) -> dict[str, object]:
     request = {name: for_programs(value) for name, value in given.items()}
     if "payload" in request:
         try:
-            request["payload"] = json.loads(str(request["payload"]))
-        except ValueError as error:
+            request["payload"] = decoded(str(request["payload"]))
+        except (ValueError, RecursionError) as error:
             raise click.UsageError(f"--payload: must be JSON: {error}") from None
     try:
         parse(request)
@@ -108,10 +109,10 @@ class _Account:
 
     def _valid(self, lines: Iterable[str], refused: list[dict[str, object]]) -> Iterator[tuple[int, dict[str, object]]]:
         for number, line in enumerate(lines, 1):
-            if not line.strip():
+            if not line.removeprefix(BYTE_ORDER_MARK).strip():
                 continue
             try:
-                request = json.loads(line)
+                request = decoded(line)
                 parse(request)
             except InvalidRequest as error:
                 self._refuse_as_invalid(number, str(error), refused)

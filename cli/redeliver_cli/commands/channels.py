@@ -10,6 +10,7 @@ import click
 
 from redeliver.channels import TYPES
 from redeliver.channels.directory import Configured
+from redeliver.core.json_text import decoded
 from redeliver.core.notification import OPEN, Key, Notification, Status
 from redeliver.operator.bulk import Bulk, to_cancel
 from redeliver.ports import ChannelState, NotConfigured, Unavailable
@@ -110,11 +111,13 @@ def check(desk: Desk, output: Output, name: str | None, file_: Path | None) -> N
 
 def _read(path: Path) -> object:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return decoded(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise click.UsageError(f"--file: {path} is not UTF-8 text") from None
     except json.JSONDecodeError as error:  # without its text: that could hold a secret
         raise click.UsageError(f"--file: {path} is not JSON: see line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise click.UsageError(f"--file: {path} is nested too deeply") from None
 
 
 @channels.command(short_help="Send a test notification: does it arrive?")

@@ -1,15 +1,16 @@
 """The queues of `send`, as ports DeadLetterQueue and Requests."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from redeliver.core.json_text import encoded
 from redeliver.core.redaction import cut, storable
 from redeliver.ports import Unavailable
 
+MOST_BYTES = 1_048_576  # of a message, with name, type and value of its attributes (SQS: MessageAttributeValue)
 _LONGEST_REASON = 1024
 
 
@@ -36,12 +37,23 @@ class _Queue:
 
 
 class SqsDeadLetterQueue(_Queue):
-    """Where messages go that no retry can make valid."""
+    """Where requests go that no retry can make valid."""
 
     def put(self, body: str, reason: str) -> None:
-        """Keep a message with the reason why it was refused, as attribute `reason`."""
-        attribute = {"DataType": "String", "StringValue": cut(storable(reason), _LONGEST_REASON)}
-        self._send(body, "the refused message could not be put aside", reason=attribute)
+        """Keep a request, with the reason why it was refused as attribute `reason`.
+
+        A message and its attributes share MOST_BYTES: the reason takes what the request leaves. A larger request, which
+        only a synchronous call can have, is cut.
+        """
+        kept = _within(body, MOST_BYTES)
+        left = MOST_BYTES - len(kept.encode()) - len("reason") - len("String")
+        why = _within(cut(storable(reason), _LONGEST_REASON), max(left, 0))
+        attributes = {"reason": {"DataType": "String", "StringValue": why}} if why else {}
+        self._send(kept, "the refused message could not be put aside", **attributes)
+
+
+def _within(text: str, size: int) -> str:
+    return text.encode("utf-8", "backslashreplace")[:size].decode(errors="ignore")
 
 
 class SqsRequests(_Queue):
@@ -50,4 +62,4 @@ class SqsRequests(_Queue):
     def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
         """Ask for notifications, one message each; raises Unavailable if not all of them could be."""
         for request in requests:
-            self._send(json.dumps(request, ensure_ascii=False), "a notification could not be requested")
+            self._send(encoded(request), "a notification could not be requested")

@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, cast
 
+from redeliver.core.json_text import decoded
 from redeliver.ports import NotConfigured, Unavailable
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _make_client() -> "SSMClient":
 
 def _parse(text: str, what: str) -> object:
     try:
-        return json.loads(text)
+        return decoded(text)
     except json.JSONDecodeError as error:  # without its text: that could hold a secret
         return NotConfigured(f"{what} is not JSON: see line {error.lineno}, column {error.colno}")
     except RecursionError:
