@@ -121,19 +121,31 @@ def _refusal(message: Mapping[str, Any]) -> str:
 
 
 def _fit(blocks: list[dict[str, Any]]) -> bool:
-    return len(blocks) <= MOST_BLOCKS and all(0 < len(text) <= LONGEST_BLOCK_TEXT for text in _block_texts(blocks))
+    texts = [each for block in blocks if block.get("type") != "rich_text" for each in _block_texts([block])]
+    return len(blocks) <= MOST_BLOCKS and all(0 < len(text) <= LONGEST_BLOCK_TEXT for text in texts)
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[str]:
-    yield str(message.get("text", ""))
+    """Yield what a reader sees: where there are blocks, `text` is for notifications only."""
+    if not message.get("blocks"):
+        yield str(message.get("text", ""))
     for part in (message, *message.get("attachments", [])):
         yield from _block_texts(part.get("blocks", []))
 
 
 def _block_texts(blocks: list[dict[str, Any]]) -> Iterator[str]:
     for block in blocks:
-        for text in block.get("elements", [block.get("text", {})]):
-            yield str(text.get("text", ""))
+        if block.get("type") == "rich_text":
+            yield "".join(_rich(part) for part in block["elements"])
+        else:
+            for text in block.get("elements", [block.get("text", {})]):
+                yield str(text.get("text", ""))
+
+
+def _rich(element: Mapping[str, Any]) -> str:
+    if "elements" in element:
+        return "".join(_rich(part) for part in element["elements"])
+    return str(element.get("text", element.get("url", "")))
 
 
 def _reply(reply: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:

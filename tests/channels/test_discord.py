@@ -41,13 +41,13 @@ def sent(endpoint: Endpoint) -> list[dict[str, Any]]:
 def test_a_message(endpoint: Endpoint, transport: Transport) -> None:
     assert discord(endpoint, transport).deliver(single(payload='{"severity": "high"}')) == Delivered()
     embed = {
-        "description": "**log4j**\n\nUpdate now.",
+        "description": "**log4j**\n\nUpdate now\\.",
         "color": COLOURS[Severity.HIGH],
         "footer": {"text": "cve"},
     }
     assert sent(endpoint) == [{"embeds": [embed], "allowed_mentions": {"parse": []}}]
     assert [request.path for request in endpoint.requests()] == [PATH]
-    assert endpoint.discord.texts(WEBHOOK) == ["**log4j**\n\nUpdate now.\ncve"]
+    assert endpoint.discord.texts(WEBHOOK) == ["**log4j**\n\nUpdate now\\.\ncve"]
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,12 @@ def test_what_the_imitation_says_is_understood(endpoint: Endpoint, transport: Tr
 
 
 def test_what_a_caller_writes_is_no_markup_and_no_mention(endpoint: Endpoint, transport: Transport) -> None:
-    body = "# a_b *c* ||d|| <@1> @here `e`\n> f\n- g [h](https://x.example/i_j-k)"
+    body = "# a_b *c* ||d|| <@1> @here `e`\n> f\n- g [h](https://x.example/i_j-k)\n60. :fire:\n+ https:// -# x"
     discord(endpoint, transport).deliver(single(body=body))
     text = sent(endpoint)[0]["embeds"][0]["description"].removeprefix("**log4j**\n\n")
     escaped = r"\# a\_b \*c\* \|\|d\|\| \<\@1\> \@here \`e\`"
-    assert text == f"{escaped}\n\\> f\n\\- g \\[h\\](https://x.example/i_j-k)"
+    link = r"\- g \[h\](<https://x.example/i_j-k>)"
+    assert text == f"{escaped}\n\\> f\n{link}\n60\\. \\:fire\\:\n\\+ https\\:// \\-\\# x"
 
 
 def test_a_digest(endpoint: Endpoint, transport: Transport) -> None:
@@ -153,7 +154,7 @@ def test_a_digest(endpoint: Endpoint, transport: Transport) -> None:
     discord(endpoint, transport).deliver(Dispatch(members, digest=True))
     (embed,) = sent(endpoint)[0]["embeds"]
     assert embed == {
-        "description": "**cve (1)**\n• **log4j**\nUpdate now.\n\n**price\\_drop (1)**\n• Bike",
+        "description": "**cve (1)**\n• **log4j**\nUpdate now\\.\n\n**price\\_drop (1)**\n• Bike",
         "color": COLOURS[Severity.LOW],
     }
 

@@ -9,7 +9,7 @@ from infra.local.endpoint import Endpoint, Step
 from redeliver.channels import TYPES
 from redeliver.channels.document import InvalidDocument, read_document
 from redeliver.channels.severity import COLOURS, Severity
-from redeliver.channels.slack import LONGEST_SECTION, LONGEST_TEXT, Slack
+from redeliver.channels.slack import LONGEST_TEXT, Slack
 from redeliver.channels.transport import Transport
 from redeliver.core.notification import Dispatch
 from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Gone, Reject, Retry
@@ -35,24 +35,41 @@ def sent(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [json.loads(request.body) for request in endpoint.requests()]
 
 
-def sections(message: dict[str, Any]) -> list[str]:
-    blocks = message["attachments"][0]["blocks"]
-    return [block["text"]["text"] for block in blocks if block["type"] == "section"]
+def elements(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rich = [block for block in blocks if block["type"] == "rich_text"]
+    return [each for block in rich for section in block["elements"] for each in section["elements"]]
+
+
+def body(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return elements(message["attachments"][0]["blocks"])
+
+
+def plain(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def bold(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text, "style": {"bold": True}}
+
+
+def link(url: str) -> dict[str, Any]:
+    return {"type": "link", "url": url}
+
+
+def rich(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(elements)}]}
 
 
 def test_a_message_by_webhook(endpoint: Endpoint, transport: Transport) -> None:
     dispatch = single(payload='{"severity": "critical"}')
     assert channel_of(WEBHOOK.document(endpoint.url()), transport).deliver(dispatch) == Delivered()
-    text = {"type": "mrkdwn", "text": "Update now.", "verbatim": True}
     context = {"type": "context", "elements": [{"type": "plain_text", "text": "cve"}]}
     assert sent(endpoint) == [
         {
-            "text": "*log4j*",
+            "text": "log4j\n\nUpdate now.",
+            "blocks": [rich(bold("log4j"))],
             "attachments": [
-                {
-                    "color": f"#{COLOURS[Severity.CRITICAL]:06X}",
-                    "blocks": [{"type": "section", "text": text}, context],
-                }
+                {"color": f"#{COLOURS[Severity.CRITICAL]:06X}", "blocks": [rich(plain("Update now.")), context]}
             ],
             "link_names": False,
             "unfurl_links": False,
@@ -60,7 +77,7 @@ def test_a_message_by_webhook(endpoint: Endpoint, transport: Transport) -> None:
         }
     ]
     assert "Authorization" not in endpoint.requests()[0].headers
-    assert endpoint.slack.texts(TARGET) == ["*log4j*\nUpdate now.\ncve"]
+    assert endpoint.slack.texts(TARGET) == ["log4j\nUpdate now.\ncve"]
 
 
 def test_a_message_by_a_bot(endpoint: Endpoint, transport: Transport) -> None:
@@ -68,7 +85,7 @@ def test_a_message_by_a_bot(endpoint: Endpoint, transport: Transport) -> None:
     assert channel_of(BOT.document(endpoint.url()), transport).deliver(single()) == Delivered()
     assert sent(endpoint)[0]["channel"] == "C0123456789"
     assert endpoint.requests(METHOD)[0].headers["Authorization"] == f"Bearer {BOT_TOKEN}"
-    assert endpoint.slack.texts("C0123456789") == ["*log4j*\nUpdate now.\ncve"]
+    assert endpoint.slack.texts("C0123456789") == ["log4j\nUpdate now.\ncve"]
 
 
 def test_a_recipient_replaces_the_channel_of_a_bot(endpoint: Endpoint, transport: Transport) -> None:
@@ -175,55 +192,63 @@ def test_no_mention_and_no_hidden_link(endpoint: Endpoint, transport: Transport)
     text = "<!channel> <@U123> <https://evil.example|click> &amp; https://x.example/?a=1&b=2."
     channel_of(BOT.document(endpoint.url()), transport).deliver(single(subject=text, body=text))
     message = sent(endpoint)[0]
-    mentions = "&lt;!channel&gt; &lt;@U123&gt; &lt;"
-    assert message["text"].startswith(f"*{mentions}https://evil.example|click&gt; &amp;amp; ")
-    assert sections(message) == [
-        f"{mentions}<https://evil.example>|click&gt; &amp;amp; <https://x.example/?a=1&amp;b=2>."
+    parts = [
+        plain("<!channel> <@U123> <"),
+        link("https://evil.example"),
+        plain("|click> &amp; "),
+        link("https://x.example/?a=1&b=2"),
+        plain("."),
     ]
+    assert body(message) == parts
+    assert elements(message["blocks"]) == [each if each["type"] == "link" else bold(each["text"]) for each in parts]
+    fallback = "&lt;!channel&gt; &lt;@U123&gt; &lt;<https://evil.example>|click&gt; &amp;amp; "
+    assert message["text"].startswith(fallback)
+
+
+def test_nobody_is_called_where_blocks_are_unknown(endpoint: Endpoint, transport: Transport) -> None:
+    said = "@channel @here! a@all.example @allison <!here>"
+    channel_of(BOT.document(endpoint.url()), transport).deliver(single(subject=said, body=""))
+    message = sent(endpoint)[0]
+    assert message["text"] == "\uff20channel \uff20here! a\uff20all.example @allison &lt;!here&gt;"
+    assert elements(message["blocks"]) == [bold(said)]
+    assert body(message) == []
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("unit", "size"),
     [
-        "word " * 5000,
-        "line of words\n" * 2000,
-        "&" * 20_000,
-        "x" + "&" * 20_000,
-        f"{'y' * 2990}|https://x.example/{'z' * 900}|{'w' * 9000}",
-        "é" * 20_000,
-        f"{'x' * 2990} https://x.example/{'y' * 900} {'z' * 9000}",
-        " \n" * 9000,
-        "🚀" * 750 + "\n" + "&" * 600,
+        ("x", 1),
+        ("&", 5),
+        ("<", 4),
+        ('"', 2),
+        ("\x01", 6),
+        ("\u00e9", 2),
+        ("\U0001f680", 4),
+        ("\ud800", 3),
+        ("\u0915\u094d\u0937", 9),
+        ("https://x.example/a ", len('"},{"type":"link","url":"https://x.example/a"},{"type":"text","text":"') + 1),
     ],
 )
-def test_a_long_body_is_divided_between_characters(body: str, endpoint: Endpoint, transport: Transport) -> None:
-    assert channel_of(BOT.document(endpoint.url()), transport).deliver(single(body=body)) == Delivered()
-    parts = sections(sent(endpoint)[0])
-    assert all(0 < len(part.encode()) <= LONGEST_SECTION and part.strip() for part in parts)
-    assert sum(len(part.encode()) for part in parts) <= LONGEST_TEXT
-    for part in parts:
-        assert part.count("&") == part.count(";")
-        assert part.count("<") == part.count(">")
-    if len(parts) > 1 and not body.isspace():
-        assert "".join(parts).endswith(("…", ";"))
+def test_a_long_body_is_cut_between_characters(unit: str, size: int, endpoint: Endpoint, transport: Transport) -> None:
+    channel = channel_of(BOT.document(endpoint.url()), transport)
+    room = LONGEST_TEXT - len('{"type":"text","text":""}')
+    assert channel.deliver(single(body=unit * (room // size))) == Delivered()
+    assert channel.deliver(single(body=unit * (room // size + 1))) == Delivered()
+    whole, cut = (
+        "".join(str(each.get("url", each.get("text"))) for each in body(message)) for message in sent(endpoint)
+    )
+    assert whole == unit * (room // size)
+    kept = cut.removesuffix("\u2026")
+    assert kept != cut
+    assert kept == unit * (len(kept) // len(unit))
+    assert len(whole) - len(kept) <= 3 * len(unit)  # the mark itself has three bytes
 
 
-@pytest.mark.parametrize(
-    ("body", "count"),
-    [
-        ("x" * LONGEST_SECTION, 1),
-        ("x" * LONGEST_SECTION + "x", 2),
-        ("x" * 1499 + "\n" + "y" * 1500, 1),
-        ("x" * 1499 + "\n" + "y" * 1501, 2),
-        ("&" * 600, 1),
-        ("&" * 601, 2),
-    ],
-)
-def test_a_text_is_divided_only_where_it_must_be(
-    body: str, count: int, endpoint: Endpoint, transport: Transport
-) -> None:
-    channel_of(BOT.document(endpoint.url()), transport).deliver(single(body=body))
-    assert len(sections(sent(endpoint)[0])) == count
+def test_an_address_is_left_out_if_it_does_not_fit(endpoint: Endpoint, transport: Transport) -> None:
+    long = f"https://x.example/{'&' * 980}"
+    channel_of(BOT.document(endpoint.url()), transport).deliver(single(body=f"{long} {long}"))
+    assert body(sent(endpoint)[0]) == [link(long), plain(" \u2026")]
+    assert sent(endpoint)[0]["text"] == "log4j\n\n\u2026"
 
 
 @pytest.mark.parametrize(
@@ -240,6 +265,14 @@ def test_a_digest_takes_the_worst_colour(endpoint: Endpoint, transport: Transpor
     members = (record(payload='{"severity": "low"}'), record(dedup_key="b", payload='{"severity": "high"}'))
     channel_of(WEBHOOK.document(endpoint.url()), transport).deliver(Dispatch(members, digest=True))
     message = sent(endpoint)[0]
-    assert message["text"] == "*2 notifications*"
+    assert message["text"] == "2 notifications\n\ncve (2)\n• log4j\nUpdate now.\n• log4j\nUpdate now."
+    assert elements(message["blocks"]) == [bold("2 notifications")]
     assert message["attachments"][0]["color"] == f"#{COLOURS[Severity.HIGH]:06X}"
-    assert sections(message) == ["*cve (2)*\n• *log4j*\nUpdate now.\n• *log4j*\nUpdate now."]
+    assert body(message) == [
+        bold("cve (2)"),
+        plain("\n• "),
+        bold("log4j"),
+        plain("\nUpdate now.\n• "),
+        bold("log4j"),
+        plain("\nUpdate now."),
+    ]

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redeliver.channels.graphemes import characters
 from redeliver.channels.severity import COLOURS, Severity, severity_of, worst
-from redeliver.channels.text import MARK, Layout, Unit, as_it_is, by_kind, characters, cut, utf8, utf16
+from redeliver.channels.text import MARK, Layout, Unit, as_it_is, by_kind, cut, utf8, utf16
 from redeliver.core.notification import Dispatch
 from tests.contract.channel_cases import record
 
@@ -35,27 +36,6 @@ def test_a_cut_text_fits_and_is_a_beginning(text: str, longest: int, unit: Unit,
         kept = result.removesuffix(MARK)
         pieces = list(characters(text))
         assert kept in {escape("".join(pieces[:count])) for count in range(len(pieces))}
-
-
-@given(TEXTS)
-def test_characters_lose_nothing(text: str) -> None:
-    assert "".join(characters(text)) == text
-
-
-@pytest.mark.parametrize(
-    "one",
-    ["a", "e\u0301", "👩\u200d🚀", "👍\U0001f3fd", "🇪🇺", "\r\n", "❤\ufe0f", "नि", "🏴\U000e0067\U000e0062\U000e007f"],
-)
-def test_what_a_reader_takes_for_one_character(one: str) -> None:
-    assert list(characters(f"x{one}y")) == ["x", one, "y"]
-
-
-def test_two_flags_are_two() -> None:
-    assert list(characters("🇪🇺🇩🇪")) == ["🇪🇺", "🇩🇪"]
-
-
-def test_a_run_without_end_is_cut_somewhere() -> None:
-    assert max(map(len, characters("a" + "\u0301" * 1000))) == 32
 
 
 HTML = Layout(longest=60, unit=utf16, escape=html.escape, bold=("<b>", "</b>"))

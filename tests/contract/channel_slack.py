@@ -1,5 +1,6 @@
 """Slack, as its documents have it answer: a webhook in words, the Web API in JSON."""
 
+import html
 import json
 from typing import Any
 
@@ -11,7 +12,6 @@ URL_TOKEN = "XXXXXXXXXXXXXXXXXXXXXXXX"
 HOOK = f"/services/T00000000/B00000000/{URL_TOKEN}"
 BOT_TOKEN = "xoxb-17653672481-19874698323-pdFZKVeTuE8sk7oOcHrzqqgy"
 METHOD = "/api/chat.postMessage"
-LONGEST_SECTION = 3000
 
 
 def refused(error: str, status: int = 200, **more: Any) -> Step:
@@ -28,25 +28,40 @@ def errors(outcome: type[Outcome], *codes: str, reason: str = "") -> dict[str, E
 
 
 def text(received: Received) -> str:
-    """Return the message as its reader sees it, below what else was sent."""
+    """Return the message as its reader sees it, below what else was sent; a link in `<…>`, bold text between `*`."""
     message = json.loads(received.body)
     (attachment,) = message.pop("attachments")
-    shown = [message.pop("text"), attachment["color"]]
-    for block in attachment["blocks"]:
-        shown += [f"[{block['type']}]", *(each["text"] for each in block.get("elements", [block.get("text")]))]
-    return "\n".join([json.dumps(message), "", *shown])
+    blocks, fallback = message.pop("blocks"), message.pop("text")
+    shown = [*shown_blocks(blocks), attachment["color"], *shown_blocks(attachment["blocks"])]
+    return "\n".join([json.dumps(message), "", fallback, "", *shown])
+
+
+def shown_blocks(blocks: list[dict[str, Any]]) -> list[str]:
+    shown = []
+    for block in blocks:
+        if block["type"] == "rich_text":
+            (section,) = block["elements"]
+            shown += ["[rich_text]", "".join(map(shown_element, section["elements"]))]
+        else:
+            shown += [f"[{block['type']}]", *(each["text"] for each in block["elements"])]
+    return shown
+
+
+def shown_element(element: dict[str, Any]) -> str:
+    if element["type"] == "link":
+        return f"<{element['url']}>"
+    text: str = element["text"]
+    return f"*{text}*" if element.get("style") == {"bold": True} else text
 
 
 def fits(received: Received) -> bool:
+    """Tell whether Slack takes it: `&`, `<` and `>` are counted as their escapes."""
     message = json.loads(received.body)
     (attachment,) = message["attachments"]
-    sections = [block["text"]["text"] for block in attachment["blocks"] if block["type"] == "section"]
-    return (
-        0 < len(message["text"]) <= 4000
-        and len(attachment["blocks"]) <= 50
-        and all(each.strip() and len(each.encode()) <= LONGEST_SECTION for each in sections)
-        and len(json.dumps(attachment["blocks"], ensure_ascii=False).encode(errors="replace")) <= 12_000
-    )
+    blocks = json.dumps([message["blocks"], attachment["blocks"]], ensure_ascii=False)
+    size = len(html.escape(blocks, quote=False).encode(errors="surrogatepass"))
+    elements = [each for block in message["blocks"] for each in block["elements"][0]["elements"]]
+    return 0 < len(message["text"]) <= 4000 and len(elements) > 0 and len(attachment["blocks"]) <= 50 and size <= 13_000
 
 
 WEBHOOK_ANSWERS = {

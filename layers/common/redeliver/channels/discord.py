@@ -11,10 +11,9 @@ from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt, header_wait
 from redeliver.channels.document import Document, Field
 from redeliver.channels.http import json_post, reply, seconds, text
-from redeliver.channels.linked import Linked
 from redeliver.channels.rules import Schema, Text
 from redeliver.channels.severity import COLOURS, worst
-from redeliver.channels.text import utf16
+from redeliver.channels.text import Layout, utf16
 from redeliver.channels.transport import Answer
 from redeliver.channels.urls import Url
 from redeliver.core.notification import Dispatch, Notification
@@ -31,10 +30,15 @@ _PATH = re.compile(r"(/(?:.+/)?api)(?:/v\d{1,3})?/webhooks/(\d{1,20})/([A-Za-z0-
 
 
 def _escape(part: str) -> str:
-    return re.sub(r"([\\*_~`|<>\[\]#@-])", r"\\\1", part)  # a backslash takes the meaning of any mark
+    # A backslash takes the meaning of any mark, also of a list (`1.`, `+`) and of a name of an emoji (`:fire:`); with
+    # one before its colon, no address is linked by itself.
+    return re.sub(r"([\\*_~`|<>\[\]#@:.+-])", r"\\\1", part)
 
 
-_LAYOUT = Linked(longest=LONGEST_TEXT, unit=utf16, escape=_escape, bold=("**", "**"))
+# `<…>`: all of it is the address, whatever is in it or follows, and it has no preview.
+_LAYOUT = Layout(
+    longest=LONGEST_TEXT, unit=utf16, escape=_escape, bold=("**", "**"), link=lambda address: f"<{address}>"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,19 @@
 """Slack: an incoming webhook, or `chat.postMessage` with a bot's token."""
 
+import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field, InvalidDocument
 from redeliver.channels.http import json_post
-from redeliver.channels.linked import Linked
 from redeliver.channels.rules import Text
 from redeliver.channels.severity import COLOURS, worst
 from redeliver.channels.slack_answers import METHOD_ANSWERS, WEBHOOK_ANSWERS
-from redeliver.channels.text import Layout, Piece, utf8
+from redeliver.channels.text import Layout, Piece, below, utf8, utf16
 from redeliver.channels.transport import Post
 from redeliver.channels.urls import Url, base, host_of
 from redeliver.core.notification import Dispatch, Notification
@@ -22,12 +22,14 @@ from redeliver.core.outcome import Outcome, Reject
 _OFFICIAL = "https://slack.com/api"
 _METHOD = "/chat.postMessage"
 
-# https://docs.slack.dev/reference/block-kit/composition-objects/text-object: 3000 characters in one text. A message's
-# blocks have a limit of their own, `msg_blocks_too_long`, that Slack does not tell; it was measured as about 13,200
-# with all that is around the text (https://github.com/slackapi/bolt-js/issues/2509). Bytes are never fewer than
-# whatever Slack counts, and a third is left for the rest.
-LONGEST_SECTION = 3000
-LONGEST_TEXT = 3 * LONGEST_SECTION
+# https://docs.slack.dev/reference/block-kit/blocks/rich-text-block names no limit, but a message's blocks have one,
+# `msg_blocks_too_long`, that Slack does not tell. It was measured as about 13,200 with all that is around the text
+# (https://github.com/slackapi/bolt-js/issues/2509). Counted are bytes of the JSON, each `&`, `<` and `>` as its escape:
+# never fewer than whatever Slack counts.
+LONGEST_HEAD = 3000
+LONGEST_TEXT = 9000
+# https://docs.slack.dev/reference/methods/chat.postMessage: a longer `text` has become several messages.
+LONGEST_FALLBACK = 4000
 
 
 def _escape(part: str) -> str:
@@ -36,16 +38,32 @@ def _escape(part: str) -> str:
     return part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-_BOLD = ("*", "*")
-_HEAD = Layout(longest=LONGEST_SECTION, unit=utf8, escape=_escape, bold=_BOLD)
-_BODY = Linked(
-    longest=LONGEST_TEXT, unit=utf8, escape=_escape, bold=_BOLD, address=lambda address: f"<{_escape(address)}>"
+def _json(part: str) -> str:
+    return json.dumps(part, ensure_ascii=False)[1:-1]
+
+
+def _bytes(part: str) -> int:
+    return utf8(_escape(part))
+
+
+# The elements of a rich text as JSON: text, which stands within an element from the start, and others between two of
+# those. Nothing in them is markup, neither `*` nor `:fire:` nor a mention, and only a link is one.
+_TEXT = '{"type":"text","text":"', '"}'
+_RICH = Layout(
+    longest=LONGEST_TEXT - utf8("".join(_TEXT)),
+    unit=_bytes,
+    escape=_json,
+    bold=(f"{_TEXT[1]},{_TEXT[0]}", f'","style":{{"bold":true}}}},{_TEXT[0]}'),
+    link=lambda address: f'{_TEXT[1]},{{"type":"link","url":"{_json(address)}"}},{_TEXT[0]}',
+    line_end=_json("\n"),
 )
+_HEAD = replace(_RICH, longest=LONGEST_HEAD - utf8("".join(_TEXT)))
+# What Slack shows in notifications, and what Mattermost and others that know no blocks show: there it is Markdown.
+_FALLBACK = Layout(longest=LONGEST_FALLBACK, unit=utf16, escape=_escape, link=lambda address: f"<{_escape(address)}>")
+_EVERYBODY = re.compile(r"@(?=(?:all|channel|here)\b)")  # would be called there
 _SLACK = re.compile(r"(?:.+\.)?slack(?:-gov)?\.com")
 _HOOKS = re.compile(r"hooks\.slack(?:-gov)?\.com")
 _HOOK = re.compile(r"/services(?:/[^/]+){3}/?")
-# Where a text may be divided: after a line, after a word, else anywhere but within an escape or a link.
-_DIVISIONS = tuple(re.compile(each, re.DOTALL) for each in (r"[^\n]*\n|[^\n]+", r"[^ ]* |[^ ]+", r"&\w+;|<[^<>]*>|."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +98,7 @@ class Slack:
         "api_base": Field(base(_METHOD, _OFFICIAL), _OFFICIAL),
     }
     answers = (WEBHOOK_ANSWERS, METHOD_ANSWERS)
-    capacity = LONGEST_TEXT
+    capacity = _RICH.longest
 
     def __init__(self, document: Document) -> None:
         """Take what is needed from a valid document; raises InvalidDocument unless it has one of the two ways."""
@@ -97,8 +115,8 @@ class Slack:
             raise InvalidDocument(f"{missing} is missing: a slack channel has either url, or bot_token and channel_id")
 
     def weigh(self, record: Notification) -> int:
-        """Return the bytes of a digest's entry."""
-        return _BODY.weigh(record)
+        """Return the bytes of JSON of a digest's entry."""
+        return _RICH.weigh(record)
 
     def send(self, dispatch: Dispatch, attempt: Attempt) -> Outcome:
         """Send one message; a recipient is another channel's id, which only a bot can write to."""
@@ -117,18 +135,22 @@ class Slack:
 
 
 def _message(dispatch: Dispatch) -> dict[str, Any]:
-    """Return the subject as text, which is also what a phone shows, and the rest beside a bar of its severity."""
+    """Return the subject, and the rest beside a bar of its severity; `text` is all of it for whoever shows no blocks.
+
+    Where there are `blocks`, Slack shows `text` in notifications only.
+    """
     first = dispatch.members[0]
     if dispatch.digest:
         count = len(dispatch.members)
-        head, body = f"{count} notification{'s' if count > 1 else ''}", _BODY.digest(dispatch.members)
+        head, body = f"{count} notification{'s' if count > 1 else ''}", _RICH.entries(dispatch.members)
     else:
-        head, body = first.subject, _BODY.compose([Piece(first.body)])
-    blocks = [_section(part) for part in _sections(body)]
+        head, body = first.subject, [Piece(first.body)] if first.body else []
+    blocks = _rich_text(_RICH.compose(body))
     if not dispatch.digest:
         blocks.append({"type": "context", "elements": [{"type": "plain_text", "text": first.kind}]})
     return {
-        "text": _HEAD.compose([Piece(head, bold=True)]),
+        "text": _EVERYBODY.sub("\uff20", _FALLBACK.compose(below(head, body))),
+        "blocks": _rich_text(_HEAD.compose([Piece(head, bold=True)])),
         "attachments": [{"color": f"#{COLOURS[worst(dispatch.members)]:06X}", "blocks": blocks}],
         "link_names": False,
         "unfurl_links": False,
@@ -136,31 +158,9 @@ def _message(dispatch: Dispatch) -> dict[str, Any]:
     }
 
 
-def _section(text: str) -> dict[str, Any]:
-    # "verbatim": names and mentions in plain words stay words.
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
-
-
-def _sections(text: str) -> Iterator[str]:
-    """Return a text in parts of one section's length; what is only space is left out."""
-    part, size = "", 0
-    for piece in _pieces(text, _DIVISIONS):
-        length = utf8(piece)
-        if size + length > LONGEST_SECTION:
-            yield from _shown(part)
-            part, size = "", 0
-        part, size = part + piece, size + length
-    yield from _shown(part)
-
-
-def _shown(part: str) -> Iterator[str]:
-    if part.strip():
-        yield part.strip("\n")
-
-
-def _pieces(text: str, divisions: tuple[re.Pattern[str], ...]) -> Iterator[str]:
-    for found in divisions[0].finditer(text):
-        if utf8(found[0]) <= LONGEST_SECTION or len(divisions) == 1:
-            yield found[0]
-        else:
-            yield from _pieces(found[0], divisions[1:])
+def _rich_text(written: str) -> list[dict[str, Any]]:
+    """Return the block of a rich text; none without anything to see."""
+    elements = [each for each in json.loads(f"[{_TEXT[0]}{written}{_TEXT[1]}]") if each.get("text") != ""]
+    if not any(each["type"] == "link" or each["text"].strip() for each in elements):
+        return []
+    return [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}]

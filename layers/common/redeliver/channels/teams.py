@@ -12,17 +12,21 @@ from urllib.parse import urlsplit
 from redeliver.channels.answers import SUCCESS, UNREADABLE, Answers, Means, Row
 from redeliver.channels.attempt import Attempt
 from redeliver.channels.document import Document, Field
+from redeliver.channels.graphemes import characters
 from redeliver.channels.http import body_text, inner, json_post, reply, text
 from redeliver.channels.rules import Choice
 from redeliver.channels.severity import Severity, severity_of
-from redeliver.channels.text import MARK, by_kind, characters, heading
+from redeliver.channels.teams_markdown import written
+from redeliver.channels.text import MARK, by_kind, heading
 from redeliver.channels.transport import Answer
 from redeliver.channels.urls import Url
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import Outcome
 
-# Microsoft says 28 KB; senders were refused from 20 811 characters on
-# (https://github.com/atc0005/go-teams-notify/issues/59). All of the request is counted, as it is sent.
+# Microsoft says 28 KB, and counts a card as JSON within JSON: one of 24,453 bytes as 28,897, above the 28,672
+# (https://github.com/MicrosoftDocs/msteams-docs/issues/11274). Senders were refused from 20,811 characters on, counted
+# as they are sent (https://github.com/atc0005/go-teams-notify/issues/59). So all of the request is counted as JSON
+# within JSON, and is below either.
 LARGEST_CARD = 20_000
 
 Block = Mapping[str, Any]  # a TextBlock; until it is written, its text is not escaped
@@ -35,15 +39,6 @@ COLOURS = {  # of a TextBlock: https://adaptivecards.io/explorer/TextBlock.html
     Severity.INFO: "accent",
 }
 _CONNECTOR_HOSTS = re.compile(r"(.+\.)?webhook\.office\.com|outlook\.office(365)?\.com")
-_MARKS = re.compile(
-    r"""[`*\[\]\n] | <(?=[A-Za-z/!?]) | &(?=\#?\w+;)
-    | (?<![^\W_])_ | _(?![^\W_])        # within a word it means nothing
-    | ~(?=~) | (?<=~)~ | (?<=\{)\{      # strikes through; {{DATE(…)}}
-    | \\(?=[!-/:-@\[-`{-~\n]|\Z)        # before anything else it stands for itself""",
-    re.VERBOSE,
-)
-# Its indentation, and a mark of a list, a heading, a quote or a rule: up to the character that is to be escaped.
-_LINE_START = re.compile(r"^([^\S\n]*)(?:-(?=\s|--|$)|\+(?=\s|$)|#(?=#*(?:\s|$))|>|[0-9]+[.)])?", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n?")
 _INNER = re.compile(r"Microsoft Teams endpoint returned (HTTP error \d{3})")
 
@@ -119,7 +114,12 @@ def _card(blocks: Sequence[Block]) -> Mapping[str, Any]:
 
 
 def _size(block: Block) -> int:
-    return len(json.dumps(block, separators=(",", ":"))) + 1  # and a comma
+    return _bytes(json.dumps(block, separators=(",", ":"))) + 1  # and a comma
+
+
+def _bytes(part: str) -> int:
+    """Return the bytes of a text within JSON, in ASCII."""
+    return len(json.dumps(part)) - 2
 
 
 _ROOM = LARGEST_CARD - _size(_card([]))  # bytes of a card's blocks
@@ -207,22 +207,20 @@ def _fitted(blocks: Sequence[Block]) -> Sequence[Block]:
 
 
 def _written(block: Block) -> Block:
-    escapes = _escapes(said := _plain(block))
-    letters = list(said)
-    for position, escaped in escapes.items():
-        letters[position] = escaped
-    return {**block, "text": "".join(letters)}
+    said = _plain(block)
+    markdown = written(said)
+    return {**block, "text": "".join(markdown.get(position, letter) for position, letter in enumerate(said))}
 
 
 def _cut(block: Block, room: int) -> Block:
-    escapes = _escapes(said := _plain(block))
+    markdown = written(said := _plain(block))
     room -= _size({**block, "text": MARK})
     kept: list[str] = []
     position = 0
     for character in characters(said):
         after = position + len(character)
-        piece = "".join(escapes.get(each, said[each]) for each in range(position, after))
-        position, room = after, room - (len(json.dumps(piece)) - 2)
+        piece = "".join(markdown.get(each, said[each]) for each in range(position, after))
+        position, room = after, room - _bytes(json.dumps(piece)[1:-1])
         if room < 0:
             break
         kept.append(piece)
@@ -232,18 +230,3 @@ def _cut(block: Block, room: int) -> Block:
 def _plain(block: Block) -> str:
     """Return the text with one kind of line ends; of one that cannot fit anyhow, as much as shows that."""
     return _LINE_END.sub("\n", block["text"][: LARGEST_CARD + 1])
-
-
-def _escapes(said: str) -> Mapping[int, str]:
-    """Return what a TextBlock's Markdown needs instead of a code point to read like it, by its position.
-
-    As few marks as can be are escaped: some clients show the backslash, and it ends a link. Indentation would make
-    code of a line, and a single line end is a space:
-    https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format
-    """
-    found = {mark.start(): {"&": "&amp;", "\n": "\n\n"}.get(mark[0], f"\\{mark[0]}") for mark in _MARKS.finditer(said)}
-    for start in _LINE_START.finditer(said):
-        found |= dict.fromkeys(range(*start.span(1)), "\u00a0")
-        if start.end() > start.end(1):
-            found[start.end() - 1] = f"\\{said[start.end() - 1]}"
-    return found
