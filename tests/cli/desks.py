@@ -57,7 +57,7 @@ class WorldFunctions:
         event = json.loads(json.dumps(event))  # as it travels
         if function == "SendFunction":
             return json.loads(json.dumps(intake.direct(self.world.accept, event, self.world.deadline())))
-        return self.world.retain().news(event["detail"]).as_json()
+        return self.world.retain().news(event["detail"], self.world.deadline()).as_json()
 
 
 @dataclass

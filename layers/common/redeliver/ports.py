@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from redeliver.core.finding import Finding
+from redeliver.core.finding import DamagedFinding, Finding
 from redeliver.core.hold import PROBED, Hold
 from redeliver.core.notification import Dispatch, Key, Notification, Row, Unreadable
 from redeliver.core.outcome import Outcome
@@ -175,8 +175,8 @@ class Findings(Protocol):
     def put(self, finding: Finding) -> bool:
         """Write the news, unless the stored one outdoes it; tell whether it was written."""
 
-    def unsettled(self, before: datetime) -> Iterable[Finding]:
-        """Return the findings that changed before a moment and were not yet found in order."""
+    def unsettled(self) -> Iterable[Finding | DamagedFinding]:
+        """Return the findings that were not yet found in order since they changed; raises Unavailable, also midway."""
 
     def settle(self, finding: Finding, expires_at: datetime | None) -> bool:
         """Mark a finding as in order, if it is still as read."""
@@ -195,11 +195,14 @@ class FindingRecords(Protocol):
         """Take the expiry off a record, if it still has one."""
 
 
+MOST_REQUESTS = 10  # of one call to the way in
+
+
 class Requests(Protocol):
     """The way in of notifications."""
 
     def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
-        """Ask for notifications; raises Unavailable if not all of them could be."""
+        """Ask for up to MOST_REQUESTS notifications; raises Unavailable if not all of them could be."""
 
 
 class Deadline(Protocol):
