@@ -191,9 +191,10 @@ class Retain:
             if isinstance(row, Unreadable) and run.room():
                 park(self.ledger, self.telemetry, row, run.now, None)
         wrong = [record for record in good if not retention.in_order(record, finding)]
-        told = self._told(finding, [r for r in wrong if retention.may_be_forgotten(r, finding)], run)
-        stamp = [(r, retention.stamped(r, run.now, self.retention)) for r in told]
-        stamped = self.records.stamp(finding, stamp) if run.room() else 0
+        stamp = [record for record in wrong if retention.may_be_forgotten(record, finding)]
+        self._tell(finding, stamp, run)  # before they count as in order: a run that dies here does it again
+        pairs = [(record, retention.stamped(record, run.now, self.retention)) for record in stamp]
+        stamped = self.records.stamp(finding, pairs) if run.room() else 0
         run.report.stamped += stamped
         released = 0
         for record in wrong:
@@ -203,21 +204,19 @@ class Retain:
         run.report.kept_active += sum(r.status in FINAL and not retention.may_be_forgotten(r, finding) for r in good)
         return stamped + released == len(wrong) and all(r.status in FINAL for r in good)
 
-    def _told(self, finding: Finding, records: Sequence[Notification], run: _Run) -> list[Notification]:
-        """Ask for the notifications that tell endpoints that it is over; return the records that may be stamped now.
+    def _tell(self, finding: Finding, records: Sequence[Notification], run: _Run) -> None:
+        """Ask for the notifications that tell endpoints that it is over: as any other they are stored and retried.
 
-        As any other they are stored and retried. Asked for before their records are in order: a run that dies in
-        between does it again.
+        Not all are asked for if there is no time, and then there is none to stamp a record either.
         """
-        asking = {r.key: asked for r in records if (asked := retention.resolution(r, finding)) is not None}
-        untold = list(asking)
-        while untold and run.room():
-            self.requests.ask([asking[key] for key in untold[:MOST_REQUESTS]])
-            del untold[:MOST_REQUESTS]
-        if len(untold) < len(asking):
-            number = len(asking) - len(untold)
+        requests = [asked for record in records if (asked := retention.resolution(record, finding)) is not None]
+        number = 0
+        while number < len(requests) and run.room():
+            part = requests[number : number + MOST_REQUESTS]
+            self.requests.ask(part)
+            number += len(part)
+        if number:
             self.telemetry.log("resolutions_requested", finding_id=finding.finding_id, number=number)
-        return [record for record in records if record.key not in untold]
 
     def _finished(self, report: Report, **about: object) -> Report:
         self.telemetry.log("retention_finished", **report.as_json(), **about)
