@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
 from redeliver.core import moments
-from redeliver.core.finding import Finding, outdoes
+from redeliver.core.finding import DamagedFinding, Finding, outdoes
 from redeliver.core.hold import PROBE_FOR, Hold
 from redeliver.core.notification import Key, Notification, Row, Status, Unreadable
 from redeliver.operator.ports import Span
@@ -190,6 +190,7 @@ class MemoryFindings:
     def __init__(self) -> None:
         """Start empty."""
         self.rows: dict[str, Finding] = {}
+        self.damaged: list[DamagedFinding] = []
         self.expiry: dict[str, datetime] = {}
 
     def put(self, finding: Finding) -> bool:
@@ -210,9 +211,10 @@ class MemoryFindings:
         """Return every finding."""
         yield from self.rows.values()
 
-    def unsettled(self, before: datetime) -> Iterable[Finding]:
-        """Return the findings that changed before a moment and were not yet found in order."""
-        return [row for row in self.rows.values() if row.unsettled is not None and row.unsettled <= before]
+    def unsettled(self) -> Iterator[Finding | DamagedFinding]:
+        """Return the findings that were not yet found in order since they changed."""
+        yield from self.damaged
+        yield from [row for row in self.rows.values() if row.unsettled is not None]
 
     def settle(self, finding: Finding, expires_at: datetime | None) -> bool:
         """Mark a finding as in order, if it is still as read."""

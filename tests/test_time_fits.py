@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from redeliver import queue
 from redeliver.channels.attempt import ATTEMPT_SECONDS
 from redeliver.channels.sources import ParameterStore
 from redeliver.core.hold import PROBE_FOR
 from redeliver.core.notification import Dispatch
 from redeliver.core.outcome import Delivered, Outcome
 from redeliver.deliver import ATTEMPT_BUDGET, WRITE_EACH, WRITE_MARGIN, claim_until
+from redeliver.retain import TIME_FOR_ONE
 from redeliver.store import connection
 from redeliver.store.notifications import PAGE
 from tests.builders import NOW, raw
@@ -92,9 +94,18 @@ def try_of_dynamodb() -> timedelta:
 
 
 def request_of_dynamodb() -> timedelta:
-    """Return how long a request takes until it is given up: its tries, and botocore's pauses of 1, 2, 4 … 20 s."""
-    pauses = sum(min(2**number, 20) for number in range(connection._RETRIES))
-    return (1 + connection._RETRIES) * try_of_dynamodb() + timedelta(seconds=pauses)
+    """Return how long a request takes until it is given up: its tries, and the pauses between them."""
+    return (1 + connection._RETRIES) * try_of_dynamodb() + pauses(1 + connection._RETRIES)
+
+
+def call_to_a_queue() -> timedelta:
+    """Return how long a call to SQS takes until it is given up."""
+    return timedelta(seconds=queue._TRIES * (queue._CONNECT_SECONDS + queue._READ_SECONDS)) + pauses(queue._TRIES)
+
+
+def pauses(tries: int) -> timedelta:
+    """Return how long botocore pauses between so many tries: up to 1, 2, 4 … 20 s."""
+    return timedelta(seconds=sum(min(2**number, 20) for number in range(tries - 1)))
 
 
 def room(members: int = 1) -> timedelta:
@@ -126,6 +137,9 @@ def fits(times: Times) -> Iterator[Fit]:
     yield Fit(
         "a run outlives a request that DynamoDB does not answer, and can say so", request_of_dynamodb(), times.run
     )
+    yield Fit("retention begins no request that may outlive its run", request_of_dynamodb(), TIME_FOR_ONE)
+    yield Fit("retention begins no call to a queue that may outlive its run", call_to_a_queue(), TIME_FOR_ONE)
+    yield Fit("retention has most of its run to work in", TIME_FOR_ONE, times.run / 3)
     yield Fit(
         "a lease outlives the run that took it, and a write on its way then", try_of_dynamodb(), lease - times.run
     )
@@ -164,6 +178,7 @@ CHANGES = [
         "all that a sweep takes goes out as one digest", "an attempt begins in a run that has just begun",
         "a channel's document is read before an attempt, in the same run",
         "a run outlives a request that DynamoDB does not answer, and can say so",
+        "retention has most of its run to work in",
     }),
     ("Resources.SendQueue.Properties.VisibilityTimeout", 30, {
         "a lease is over before the queue hands its message out again",

@@ -135,10 +135,13 @@ class World:
             retention=self.policy.retention,
         )
 
-    def news(self, status: str, changed: float | None = None, finding_id: str = "CVE-1") -> Kept:
+    def news(
+        self, status: str, changed: float | None = None, finding_id: str = "CVE-1", left: timedelta = INVOCATION
+    ) -> Kept:
         """Take in that a finding changed, by default just now."""
         moment = self.clock.now if changed is None else NOW + timedelta(seconds=changed)
-        return self.retain().news({"finding_id": finding_id, "status": status, "changed_at": moment.isoformat()})
+        detail = {"finding_id": finding_id, "status": status, "changed_at": moment.isoformat()}
+        return self.retain().news(detail, self.deadline(left))
 
     def heal(self, after: float = 0, left: timedelta = INVOCATION) -> Kept:
         """Run the daily pass."""

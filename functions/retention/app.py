@@ -19,6 +19,10 @@ _SCHEDULED = "Scheduled Event"
 _TTL = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
+class RetentionIncomplete(Exception):
+    """Findings met an error; the run did all the others, and Lambda calls it again for these."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retention:
     """What an invocation needs."""
@@ -47,19 +51,28 @@ def wired() -> Retention:
 
 
 def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, Any]:
-    """Answer a finding's news, the daily schedule, or a batch of the table's stream with the run's counts."""
+    """Answer a finding's news, the daily schedule, or a batch of the table's stream with the run's counts.
+
+    Raises RetentionIncomplete when the daily run is over.
+    """
     retention = wired()
     with retention.telemetry.invocation(context.aws_request_id):
-        return _run(retention.retain, event, context).as_json()
+        report = _run(retention.retain, event, context)
+    if report.failed_items:
+        raise RetentionIncomplete(
+            f"{report.failed_items} findings met an error; see finding_failed in the log: {report}"
+        )
+    return report.as_json()
 
 
 def _run(retain: Retain, event: dict[str, Any], context: wiring.LambdaContext) -> Report:
+    deadline = wiring.InvocationDeadline(context)
     if "Records" in event:
         return retain.removed(_forgotten(event["Records"]))
     if event.get("detail-type") == FINDING_CHANGED:
-        return retain.news(event.get("detail"))
+        return retain.news(event.get("detail"), deadline)
     _refuse_what_is_no_schedule(event)
-    return retain.heal(wiring.InvocationDeadline(context))
+    return retain.heal(deadline)
 
 
 def _refuse_what_is_no_schedule(event: dict[str, Any]) -> None:

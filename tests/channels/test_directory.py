@@ -7,7 +7,8 @@ import pytest
 
 from infra.local.endpoint import Endpoint, Step
 from redeliver.channels.attempt import Attempts
-from redeliver.channels.directory import FRESH, MOST_ENTRIES, SPARED, STALE, Directory
+from redeliver.channels.directory import FRESH, MOST_ENTRIES, STALE, Directory
+from redeliver.channels.patient import SPARED
 from redeliver.channels.transport import Transport
 from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Retry
 from redeliver.ports import Mode, NotConfigured, Unavailable

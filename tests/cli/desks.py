@@ -59,7 +59,7 @@ class WorldFunctions:
             return json.loads(
                 json.dumps(intake.direct(self.world.accept, event, self.world.refused, self.world.deadline()))
             )
-        return self.world.retain().news(event["detail"]).as_json()
+        return self.world.retain().news(event["detail"], self.world.deadline()).as_json()
 
 
 @dataclass

@@ -14,6 +14,7 @@ from botocore.exceptions import (
 from pynamodb.exceptions import CancellationReason, PutError, TransactWriteError, VerboseClientError
 from pynamodb.models import Model
 
+from redeliver.core.finding import DamagedFinding
 from redeliver.core.notification import Key, Notification, Status, Unreadable
 from redeliver.core.policy import Policy
 from redeliver.ports import Unavailable, Waiting
@@ -133,12 +134,22 @@ def test_attributes_of_a_later_version_are_no_reason_to_stop(store: Store) -> No
     assert store.ledger.get(record().key) == record()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"status": {"S": "open"}}, {"changed_at": {"N": "5"}}, {"unsettled": {"N": "1.5"}}, {"status": None}],
-    ids=str,
-)
-def test_a_bad_finding_stops_no_pass(store: Store, changes: dict[str, Any]) -> None:
+DAMAGED: dict[str, tuple[dict[str, Any], str]] = {
+    "status of a later version": ({"status": {"S": "open"}}, "status is not as redeliver writes it"),
+    "status as number": ({"status": {"N": "1"}}, "status is not as redeliver writes it"),
+    "no status": ({"status": None}, "status is missing"),
+    "change as number": ({"changed_at": {"N": "5"}}, "changed_at is not as redeliver writes it"),
+    "change that is no moment": ({"changed_at": {"S": "tomorrow"}}, "changed_at is not as redeliver writes it"),
+    "change of another width": ({"changed_at": {"S": "2026-11-30T12:00:00Z"}}, "changed_at is not as"),
+    "no change": ({"changed_at": None}, "changed_at is missing"),
+    "fraction of a second": ({"unsettled": {"N": "1.5"}}, "unsettled is not as redeliver writes it"),
+    "beyond the calendar": ({"unsettled": {"N": "1E+30"}}, "unsettled is not as redeliver writes it"),
+    "unsettled as text": ({"unsettled": {"S": "yes"}}, "unsettled is not as redeliver writes it"),
+}
+
+
+@pytest.mark.parametrize(("changes", "problem"), DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_damaged_finding_is_named_and_stops_no_pass(store: Store, changes: dict[str, Any], problem: str) -> None:
     bad = {
         "finding_id": {"S": "bad"},
         "status": {"S": "active"},
@@ -148,7 +159,13 @@ def test_a_bad_finding_stops_no_pass(store: Store, changes: dict[str, Any]) -> N
     }
     store.client.put_item(TableName="FindingsTable", Item={name: value for name, value in bad.items() if value})
     store.findings.put(finding())
-    assert list(store.findings.unsettled(NOW)) == [finding()]
+    found = {each.finding_id: each for each in store.findings.unsettled()}
+    assert found["CVE-1"] == finding()
+    damaged = found["bad"]
+    assert isinstance(damaged, DamagedFinding)
+    assert damaged.problem.startswith(problem)
+    assert store.register.get("bad") is None
+    assert [each.finding_id for each in store.register.all()] == ["CVE-1"]
 
 
 @pytest.mark.parametrize(
@@ -232,6 +249,18 @@ def test_a_transaction_that_another_gets_in_the_way_of_is_tried_again(
     records = DynamoFindingRecords(table, table)
     assert records.stamp(finding(), [(final(), final(expires_at=at(9)))]) == stamped
     assert table.tries == tries
+
+
+def test_the_items_of_a_transaction_stay_under_what_dynamodb_takes() -> None:
+    table: Any = BusyTable(0, "")
+    sizes: list[int] = []
+    table.transact_write_items = lambda checks, _, __, updates: sizes.append(len(updates))
+    large: dict[str, Any] = {"body": "x" * 65_000, "payload": f'"{"x" * 65_000}"'}
+    pairs = [(final(dedup_key=str(n), **large), final(dedup_key=str(n), expires_at=at(9), **large)) for n in range(99)]
+    assert DynamoFindingRecords(table, table).stamp(finding(), pairs) == 99
+    assert sum(sizes) == 99
+    assert len(sizes) == 4
+    assert max(sizes) * 130_000 <= 4_000_000  # "the aggregate size of the items" (TransactWriteItems)
 
 
 class SlowTable:

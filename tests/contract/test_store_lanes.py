@@ -112,7 +112,7 @@ def test_news_is_written_unless_it_is_outdone(
     assert store.findings.put(finding(stored))
     later = finding(news, changed, unsettled=at(50))
     assert store.findings.put(later) is written
-    assert list(store.findings.unsettled(at(99))) == [later if written else finding(stored)]
+    assert list(store.findings.unsettled()) == [later if written else finding(stored)]
 
 
 def test_news_is_ordered_by_the_nanosecond(store: Store) -> None:
@@ -120,18 +120,12 @@ def test_news_is_ordered_by_the_nanosecond(store: Store) -> None:
     assert not store.findings.put(finding(ACTIVE, changed_at="2026-11-30T12:00:00.000000001Z"))
 
 
-@pytest.mark.parametrize(("before", "found"), [(-1, 0), (0, 1), (1, 1)])
-def test_unsettled_since(store: Store, before: float, found: int) -> None:
-    store.findings.put(finding())
-    assert len(list(store.findings.unsettled(at(before)))) == found
-
-
 def test_a_settled_finding_is_not_looked_at_until_there_is_news(store: Store) -> None:
     store.findings.put(finding())
     assert store.findings.settle(finding(), at(1000))
-    assert not list(store.findings.unsettled(at(10**6)))
+    assert not list(store.findings.unsettled())
     assert store.findings.put(finding(unsettled=at(20)))
-    assert list(store.findings.unsettled(at(20))) == [finding(unsettled=at(20))]
+    assert list(store.findings.unsettled()) == [finding(unsettled=at(20))]
 
 
 @pytest.mark.parametrize(("moment", "written"), [(999, False), (1000, True)])

@@ -52,7 +52,7 @@ OF_EXPIRED = tuple(
         passes=BEYOND_A_LEASE,
         again=("send",),
         faults=1,
-        schedules=10_000,
+        schedules=9_000,
     )
     for status, changed in (("resolved", 100), ("active", 1))
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 INVOCATIONS, KILLED, TIMED_OUT = "invocations", "killed in mid-work", "timed out"
 # How a function may end when its store fails: it says so, and has done the rest.
-FORESEEN = {INVOCATIONS, KILLED, TIMED_OUT, "redeliver.ports.Unavailable", "app.SweepIncomplete"}
+FORESEEN = {INVOCATIONS, KILLED, TIMED_OUT}
+FORESEEN |= {"redeliver.ports.Unavailable", "app.SweepIncomplete", "app.RetentionIncomplete"}
 # Of an item that failed in a sweep, the kind of its error.
 ITEM = "item: "
 ITEMS_FORESEEN = {f"{ITEM}Unavailable"}

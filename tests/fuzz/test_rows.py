@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redeliver.core import lifecycle, moments
+from redeliver.core.finding import DamagedFinding
 from redeliver.core.notification import OPEN, Key, Notification, Status, Unreadable
+from redeliver.store.findings import finding_of
 from redeliver.store.items import CODECS, from_item, to_item
-from tests.builders import record
+from tests.builders import final, finding, record
 from tests.fuzz.strategies import examples
 from tests.stores import dynamo
 from tests.world import World
@@ -127,3 +129,45 @@ def test_no_row_stops_a_sweep_and_none_is_met_for_ever(rows: list[dict[str, Any]
             left = store.ledger.get(key)
             due = isinstance(left, Notification) and lifecycle.due(left, world.clock.now)
             assert not due or item.get("lane") != {"S": "ops#0"}
+
+
+FINDING = {
+    "status": {"S": "resolved"},
+    "changed_at": {"S": "2026-11-30T12:00:00.000000000Z"},
+    "unsettled": {"N": "1764504000"},
+}
+FINDINGS = st.builds(
+    lambda changes, absent: {n: v for n, v in {**FINDING, **changes}.items() if n not in absent},
+    st.dictionaries(st.sampled_from([*FINDING, "expires_at", "more"]), VALUES, max_size=3),
+    st.sets(st.sampled_from(sorted(FINDING)), max_size=1),
+)
+
+
+@examples(400)
+@given(FINDINGS)
+def test_an_item_is_a_finding_or_says_what_is_wrong(item: dict[str, Any]) -> None:
+    found = finding_of({"finding_id": {"S": "odd"}, **item})
+    assert found.finding_id == "odd"
+    if isinstance(found, DamagedFinding):
+        assert found.problem.split()[0] in FINDING
+    else:
+        assert moments.parse(found.changed_at)[1] == found.changed_at
+
+
+@examples(20)
+@given(st.lists(FINDINGS, min_size=1, max_size=4), st.lists(ROWS.filter(takes), max_size=4))
+def test_no_row_stops_the_daily_run(findings: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    with dynamo() as store:
+        world = World(store=store)
+        for number, item in enumerate(findings):
+            store.client.put_item(TableName="FindingsTable", Item={"finding_id": {"S": f"odd {number}"}, **item})
+        for number, row in enumerate(rows):
+            of_it = {**row, "dedup_key": {"S": f"odd {number}"}, "finding_id": {"S": "CVE-1"}}
+            store.client.put_item(TableName="NotificationsTable", Item=of_it)
+        world.put(final(dedup_key="good", finding_id="CVE-1"))
+        store.findings.put(finding())
+        damaged = [each for each in store.findings.unsettled() if isinstance(each, DamagedFinding)]
+        report = world.heal(600)
+        assert report.failed_items == len(damaged)
+        assert world.get("good").expires_at is not None
+        assert {line["finding_id"] for line in world.telemetry.of("finding_failed")} == {d.finding_id for d in damaged}

@@ -1,7 +1,7 @@
 """Findings: their news in any order, the daily pass, and what endpoints are told of them."""
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from redeliver.core import moments
+from redeliver.core.finding import Finding
 from redeliver.core.notification import Key
 from redeliver.retain import INDEX_LAG
 from tests.model.process import NONE, Process, Trouble, troubles
 from tests.model.rivals import Rivals
 
-LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 OTHERS = ("active", "active", "ask", "sweep", "claim")
 IN_RETENTION = troubles(8, OTHERS)
 STATUSES = st.sampled_from(["active", "resolved", "resolved", "deleted"])
@@ -56,15 +56,18 @@ class Findings(Rivals):
     def news(self, event: Event, trouble: Trouble) -> None:
         self.events.append((self.world.clock.now, event))
         with self.a_process(trouble) as process:
-            self.world.retain().news(event)
+            self.world.retain().news(event, self.world.deadline())
         name, changed = event["finding_id"], moments.text_of(datetime.fromisoformat(event["changed_at"]))
         if not process.over:
             self.learn(name, changed, event["status"] == "active")
-        for finding in self.store.findings.unsettled(LATEST):  # an invocation that failed may have stored its news
+        for finding in self.unsettled():  # an invocation that failed may have stored its news
             self.learn(finding.finding_id, finding.changed_at, not finding.resolved)
         if event["status"] == "active" and self.book.truth.get(name) == (changed, True):
             self.settled({name}, failed=process.over)
         self.check_requests(process)
+
+    def unsettled(self) -> list[Finding]:
+        return [each for each in self.store.findings.unsettled() if isinstance(each, Finding)]
 
     def settled(self, findings: Iterable[str], *, failed: bool) -> None:
         """Take in that a run has seen to findings that are active, or should have."""
@@ -81,9 +84,10 @@ class Findings(Rivals):
         if self.world.clock.now - self.lags_since > timedelta(minutes=5):  # an index lags for less than the pass waits
             self.world.memory.catch_up()
         self.queue.down = down
-        seen_to = {finding.finding_id for finding in self.store.findings.unsettled(self.world.clock.now - INDEX_LAG)}
+        shown_since = self.world.clock.now - INDEX_LAG
+        seen_to = {one.finding_id for one in self.unsettled() if one.unsettled and one.unsettled <= shown_since}
         with self.a_process(trouble) as process:
-            self.world.heal()
+            process.over = self.world.heal().failed_items > 0
         if not process.over:
             self.settled(seen_to, failed=False)
         self.queue.down = False

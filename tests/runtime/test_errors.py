@@ -16,6 +16,7 @@ ROLE = "secret-key-of-the-role"
 FINDING = {"detail-type": "Finding Status Changed"}
 BARE = {"finding_id": "CVE-1", "status": "resolved", "changed_at": "2026-11-30T12:00:00Z"}
 BY_SNS = {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "{}"}}]}
+ACTIVE = {"status": "active", "changed_at": "2026-11-30T12:00:00Z"}
 GONE = {"finding_id": "CVE-1", "status": "gone", "changed_at": "2026-11-30T12:00:00Z"}
 WRONG_SETTINGS = {
     "no table": ("SendFunction", {"NOTIFICATIONS_TABLE": None}),
@@ -73,6 +74,21 @@ def test_a_sweep_whose_items_failed_says_so_after_the_others_were_sent(
     assert (hit.told(), spared.told()) == ([], ["k"])
     hit.sweep()
     assert hit.told() == ["k"]
+
+
+def test_a_daily_run_whose_findings_failed_says_so_after_the_others_were_done(functions: Functions) -> None:
+    for name in ("F-hit", "F-spared"):
+        functions.invoke("RetentionFunction", FINDING | {"detail": ACTIVE | {"finding_id": name}})
+    with Relay(functions.endpoint_url) as dynamodb:
+        dynamodb.refuse("Query", "AccessDeniedException", about="F-hit")
+        with _started(functions, "RetentionFunction", dynamodb) as retention:
+            error = _told(retention, retention.invoke({}))
+            log = retention.log()
+    assert error["errorType"] == "RetentionIncomplete"
+    assert error["errorMessage"].startswith("1 findings met an error")
+    assert re.search(r'"finding_failed".*"finding_id":"F-hit".*AccessDeniedException', log)
+    assert "F-spared" not in log
+    assert '"retention_finished"' in log
 
 
 def test_a_notification_that_could_not_be_stored_fails_the_call(functions: Functions, endpoint: Endpoint) -> None:

@@ -23,11 +23,11 @@ ANSWERS: dict[str, set[str]] = {
     "retry_sweeper_schedule": {"looked_at", "sent", "pending", "dead_letters"},
     "retry_sweeper_counts": {"channels", "pending", "dead_letters"},
     "retry_sweeper_redrive": {"channel", "redriven", "results"},
-    "retention_finding_active": {"stamped", "released", "kept_active", "removed"},
-    "retention_finding_resolved": {"stamped", "released", "kept_active", "removed"},
-    "retention_finding_deleted": {"stamped", "released", "kept_active", "removed"},
-    "retention_schedule": {"stamped", "released", "kept_active", "removed"},
-    "retention_forgotten": {"stamped", "released", "kept_active", "removed"},
+    "retention_finding_active": {"stamped", "released", "kept_active", "removed", "failed_items"},
+    "retention_finding_resolved": {"stamped", "released", "kept_active", "removed", "failed_items"},
+    "retention_finding_deleted": {"stamped", "released", "kept_active", "removed", "failed_items"},
+    "retention_schedule": {"stamped", "released", "kept_active", "removed", "failed_items"},
+    "retention_forgotten": {"stamped", "released", "kept_active", "removed", "failed_items"},
 }
 # The page answers with a text.
 TEXTS = {

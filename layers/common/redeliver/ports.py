@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from redeliver.core.finding import Finding
+from redeliver.core.finding import DamagedFinding, Finding
 from redeliver.core.hold import PROBED, Hold
 from redeliver.core.notification import Dispatch, Key, Notification, Row, Unreadable
 from redeliver.core.outcome import Outcome
@@ -96,10 +96,7 @@ class ChannelStates(Protocol):
         """Return every row."""
 
     def hold(self, channel: str, hold: Hold, now: datetime, failures: int | None = None) -> bool:
-        """Hold a channel, unless it is held longer or by an operator already; tell whether the row changed.
-
-        `failures` is what is known of them, if anything.
-        """
+        """Hold a channel, unless held longer or by an operator; `failures` if known; tell whether the row changed."""
 
     def probe(self, state: ChannelState, now: datetime) -> ChannelState | None:
         """Take the channel for a probe by moving its hold on; None if it is not as read any more."""
@@ -175,8 +172,8 @@ class Findings(Protocol):
     def put(self, finding: Finding) -> bool:
         """Write the news, unless the stored one outdoes it; tell whether it was written."""
 
-    def unsettled(self, before: datetime) -> Iterable[Finding]:
-        """Return the findings that changed before a moment and were not yet found in order."""
+    def unsettled(self) -> Iterable[Finding | DamagedFinding]:
+        """Return the findings that were not yet found in order since they changed; raises Unavailable, also midway."""
 
     def settle(self, finding: Finding, expires_at: datetime | None) -> bool:
         """Mark a finding as in order, if it is still as read."""
@@ -195,11 +192,14 @@ class FindingRecords(Protocol):
         """Take the expiry off a record, if it still has one."""
 
 
+MOST_REQUESTS = 10  # of one call to the way in
+
+
 class Requests(Protocol):
     """The way in of notifications."""
 
     def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
-        """Ask for notifications; raises Unavailable if not all of them could be."""
+        """Ask for up to MOST_REQUESTS notifications; raises Unavailable if not all of them could be."""
 
 
 class Deadline(Protocol):

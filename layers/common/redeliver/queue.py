@@ -1,6 +1,7 @@
 """The queues of `send`, as ports DeadLetterQueue and Requests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,10 @@ from redeliver.core.redaction import cut, storable
 from redeliver.ports import Unavailable
 
 MOST_BYTES = 1_048_576  # of a message, with name, type and value of its attributes (SQS: MessageAttributeValue)
+# A call that is not answered ends after these tries and the pauses between them: its callers go by a deadline.
+_CONNECT_SECONDS, _READ_SECONDS, _TRIES = 1, 3, 3
 _LONGEST_REASON = 1024
+_NOT_REQUESTED = "a notification could not be requested"
 
 
 class _Queue:
@@ -25,15 +29,23 @@ class _Queue:
         import boto3  # not at the top: it takes longer to load than all of ours, for what hardly ever happens
         from botocore.config import Config
 
-        return boto3.client("sqs", config=Config(connect_timeout=1, read_timeout=5, retries={"total_max_attempts": 4}))
+        config = Config(
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=_READ_SECONDS,
+            retries={"total_max_attempts": _TRIES, "mode": "standard"},
+        )
+        return boto3.client("sqs", config=config)
 
-    def _send(self, body: str, failure: str, **attributes: object) -> None:
-        try:
-            self._client.send_message(QueueUrl=self._url, MessageBody=body, MessageAttributes=attributes)
-        except ClientError as error:
-            raise Unavailable(f"SQS: {error.response.get('Error', {}).get('Code')}: {failure}") from error
-        except BotoCoreError as error:
-            raise Unavailable(f"SQS: {type(error).__name__}: {failure}") from error
+
+@contextmanager
+def _translated(failure: str) -> Iterator[None]:
+    """Raise what SQS could not do as Unavailable."""
+    try:
+        yield
+    except ClientError as error:
+        raise Unavailable(f"SQS: {error.response.get('Error', {}).get('Code')}: {failure}") from error
+    except BotoCoreError as error:
+        raise Unavailable(f"SQS: {type(error).__name__}: {failure}") from error
 
 
 class SqsDeadLetterQueue(_Queue):
@@ -49,7 +61,8 @@ class SqsDeadLetterQueue(_Queue):
         left = MOST_BYTES - len(kept.encode()) - len("reason") - len("String")
         why = _within(cut(storable(reason), _LONGEST_REASON), max(left, 0))
         attributes = {"reason": {"DataType": "String", "StringValue": why}} if why else {}
-        self._send(kept, "the refused message could not be put aside", **attributes)
+        with _translated("the refused message could not be put aside"):
+            self._client.send_message(QueueUrl=self._url, MessageBody=kept, MessageAttributes=attributes)
 
 
 def _within(text: str, size: int) -> str:
@@ -60,6 +73,12 @@ class SqsRequests(_Queue):
     """The queue that `send` takes notifications from."""
 
     def ask(self, requests: Sequence[Mapping[str, object]]) -> None:
-        """Ask for notifications, one message each; raises Unavailable if not all of them could be."""
-        for request in requests:
-            self._send(encoded(request), "a notification could not be requested")
+        """Ask for up to MOST_REQUESTS notifications, a message each; raises Unavailable unless all of them could be."""
+        if not requests:
+            return
+        entries = [{"Id": str(number), "MessageBody": encoded(each)} for number, each in enumerate(requests)]
+        with _translated(_NOT_REQUESTED):
+            answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+        failed = answer.get("Failed")  # SQS answers 200 all the same
+        if failed:
+            raise Unavailable(f"SQS: {failed[0].get('Code')}: {_NOT_REQUESTED}")

@@ -8,8 +8,9 @@ from threading import Lock
 from redeliver.channels import TYPES
 from redeliver.channels.attempt import Attempt, Attempts
 from redeliver.channels.document import Document, InvalidDocument, read_document
+from redeliver.channels.patient import SPARED, Patient
 from redeliver.channels.sender import Sender, SenderType
-from redeliver.channels.sources import Source
+from redeliver.channels.sources import Source, SourceUnavailable
 from redeliver.core.notification import Dispatch, Notification
 from redeliver.core.outcome import CREDENTIALS_REFUSED, Delivered, Outcome, Retry
 from redeliver.core.redaction import redact
@@ -17,7 +18,6 @@ from redeliver.ports import Channel, Mode, NotConfigured, Unavailable
 
 FRESH = timedelta(minutes=5)
 STALE = timedelta(hours=1)  # how old a document may get while its source is unavailable
-SPARED = timedelta(seconds=5)  # how long an unavailable source is left alone
 MOST_ENTRIES = 1000
 
 
@@ -31,7 +31,7 @@ class Directory:
         self, source: Source, attempts: Attempts, recheck: timedelta, types: Mapping[str, SenderType] = TYPES
     ) -> None:
         """Read nothing yet."""
-        self._source = source
+        self._source = Patient(source, attempts.monotonic)
         self._attempts = attempts
         self._recheck = min(recheck, FRESH)
         self._types = types
@@ -41,12 +41,20 @@ class Directory:
     def look_up(self, name: str, now: datetime) -> Channel | NotConfigured:
         """Return the channel; raises Unavailable when there is no document, old or new, to go by."""
         entry = self._entry(name)
-        with entry.lock:  # of several threads one asks, the others wait for what it finds
+        old = entry.serving(now)
+        if old is None:
+            entry.lock.acquire()  # of several threads one asks, the others wait for what it finds
+        elif not entry.lock.acquire(blocking=False):
+            return old  # or go by what they have
+        try:
             if entry.until is None or now >= entry.until:
-                self._refresh(name, entry, now)
-            if isinstance(entry.found, Unavailable):
-                raise Unavailable(str(entry.found))
-            return entry.found
+                return self._refresh(name, entry, now)
+            found = entry.found
+        finally:
+            entry.lock.release()
+        if isinstance(found, Unavailable):
+            raise Unavailable(str(found))
+        return found
 
     def begin(self) -> Attempt:
         """Start the clock of an attempt."""
@@ -61,7 +69,7 @@ class Directory:
         with entry.lock:
             if entry.reread_at < attempt.began and attempt.left() > self._source.longest_seconds:
                 entry.reread_at = self._attempts.monotonic()
-                self._reread(name, entry, refused)
+                self._reread(name, entry, refused, attempt.now())
             found = entry.found
             if isinstance(found, Configured) and found.document != refused:
                 return found
@@ -73,21 +81,24 @@ class Directory:
                 del self._entries[next(iter(self._entries))]
             return self._entries.setdefault(name, _Entry())
 
-    def _refresh(self, name: str, entry: "_Entry", now: datetime) -> None:
+    def _refresh(self, name: str, entry: "_Entry", now: datetime) -> "Configured | NotConfigured":
+        old = entry.serving(now)
         try:
-            found = self._fetch(name)
+            found = self._fetch(name, now, renewing=old is not None)
         except Unavailable as error:
-            entry.until = now + SPARED
-            if entry.stale_until is None or now >= entry.stale_until:
-                entry.found = error
-            return
+            if not isinstance(error, SourceUnavailable):  # about this name, which is spared as the source would be
+                entry.until, entry.found = now + SPARED, old or error
+            if old is None:
+                raise
+            return old
         entry.found = found
         entry.until = now + (FRESH if isinstance(found, Configured) else self._recheck)
         entry.stale_until = now + STALE if isinstance(found, Configured) else None
+        return found
 
-    def _reread(self, name: str, entry: "_Entry", refused: Document) -> None:
+    def _reread(self, name: str, entry: "_Entry", refused: Document, now: datetime) -> None:
         try:
-            found = self._fetch(name)
+            found = self._fetch(name, now, renewing=True)
         except Unavailable:
             return
         if not isinstance(found, Configured):
@@ -95,8 +106,8 @@ class Directory:
         elif found.document != refused:
             entry.found = found
 
-    def _fetch(self, name: str) -> "Configured | NotConfigured":
-        raw = self._source.fetch(name)
+    def _fetch(self, name: str, now: datetime, *, renewing: bool) -> "Configured | NotConfigured":
+        raw = self._source.fetch(name, now, renewing=renewing)
         if isinstance(raw, NotConfigured):
             return raw
         try:
@@ -109,13 +120,18 @@ class Directory:
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of one name, believed `until`, and `stale_until` if the source is unavailable then."""
+    """What is known of one name, believed `until`; a document serves on to `stale_until` while no newer can be read."""
 
     lock: Lock = field(default_factory=Lock)
     found: "Configured | NotConfigured | Unavailable" = field(default_factory=Unavailable)
     until: datetime | None = None
     stale_until: datetime | None = None
     reread_at: float = float("-inf")
+
+    def serving(self, now: datetime) -> "Configured | None":
+        """Return the document to go by if no newer one can be read; needs no lock."""
+        found, stale_until = self.found, self.stale_until
+        return found if isinstance(found, Configured) and stale_until is not None and now < stale_until else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,25 @@
 """Where channel documents are kept: SSM Parameter Store, or one local file."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from redeliver.core.json_text import decoded
 from redeliver.ports import NotConfigured, Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
+
+
+_SERVER_ERROR = 500  # and above: RFC 9110 15.6
+# AWS's codes for it (of SSM: ThrottlingException), with status 400.
+_THROTTLED = ("ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequestsException")
+
+
+class SourceUnavailable(Unavailable):
+    """No document can be read now, whichever is asked for."""
 
 
 class Source(Protocol):
@@ -21,7 +30,10 @@ class Source(Protocol):
         """Return how long `fetch` may take."""
 
     def fetch(self, name: str) -> object:
-        """Return the document of a channel as parsed JSON, or NotConfigured; raises Unavailable."""
+        """Return the document of a channel as parsed JSON, or NotConfigured.
+
+        Raises SourceUnavailable if no other can be read either, else Unavailable.
+        """
 
 
 class File:
@@ -38,7 +50,7 @@ class File:
         try:
             text = self._path.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
-            raise Unavailable(f"the channels file cannot be read: {type(error).__name__}") from None
+            raise SourceUnavailable(f"the channels file cannot be read: {type(error).__name__}") from None
         documents = _parse(text, "the channels file")
         if isinstance(documents, NotConfigured):
             return documents
@@ -50,7 +62,7 @@ class File:
 class ParameterStore:
     """SSM SecureStrings, `/redeliver/<stage>/channels/<name>`; region and endpoint come from the environment."""
 
-    longest_seconds = 5.0  # two tries of a client whose own time-outs are those of `_make_client`, and the pause
+    longest_seconds = 6.0  # two tries of a client whose own time-outs are those of `_make_client`, and a pause of 1 s
 
     def __init__(self, stage: str, make_client: "Callable[[], SSMClient] | None" = None) -> None:
         """Make no client yet: that takes time, and a warm invocation may never need it."""
@@ -63,19 +75,19 @@ class ParameterStore:
         """Return the document."""
         # Not at the top: a local file does not need it.
         from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+        from botocore.parsers import ResponseParserError
 
         parameter = f"/redeliver/{self._stage}/channels/{name}"
         try:
             answer = self._ready_client().get_parameter(Name=parameter, WithDecryption=True)
         except ClientError as error:
-            code = error.response.get("Error", {}).get("Code", "an error")
-            if code in ("ParameterNotFound", "ValidationException"):  # the latter: a name that SSM does not take
-                return NotConfigured(f"there is no SSM parameter {parameter}")
-            raise Unavailable(f"SSM answered {code} for {parameter}") from None
+            return _refused(error.response, parameter)
         except ParamValidationError:
             return NotConfigured(f"there is no SSM parameter {parameter}")
-        except BotoCoreError as error:
-            raise Unavailable(f"SSM did not answer for {parameter}: {type(error).__name__}") from None
+        except (BotoCoreError, ResponseParserError) as error:
+            raise SourceUnavailable(f"SSM did not answer for {parameter}: {type(error).__name__}") from None
+        if "Parameter" not in answer:
+            raise SourceUnavailable(f"SSM did not answer for {parameter}: there is no parameter in its answer")
         return _parse(answer["Parameter"].get("Value", ""), f"the SSM parameter {parameter}")
 
     def _ready_client(self) -> "SSMClient":
@@ -83,6 +95,17 @@ class ParameterStore:
             if self._client is None:
                 self._client = self._make_client()
             return self._client
+
+
+def _refused(response: Mapping[str, Any], parameter: str) -> NotConfigured:
+    """Return that there is no document, if that is what SSM's error says; else raise what it is about."""
+    code = response.get("Error", {}).get("Code", "an error")
+    if code in ("ParameterNotFound", "ValidationException"):  # the latter: a name that SSM does not take
+        return NotConfigured(f"there is no SSM parameter {parameter}")
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    # Throttled, or its own trouble. Anything else (AccessDeniedException, a KMS key) may be about this parameter alone.
+    kind = SourceUnavailable if code in _THROTTLED or status >= _SERVER_ERROR else Unavailable
+    raise kind(f"SSM answered {code} for {parameter}")
 
 
 def _make_client() -> "SSMClient":

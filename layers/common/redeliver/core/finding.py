@@ -32,6 +32,14 @@ class Finding:
         return self.status is FindingStatus.RESOLVED
 
 
+@dataclass(frozen=True, slots=True)
+class DamagedFinding:
+    """A row that cannot be read as a finding, and why: it counts as active, and so keeps its records (SPEC 7)."""
+
+    finding_id: str
+    problem: str
+
+
 def outdoes(news: Finding, stored: Finding | None) -> bool:
     """Tell whether news replaces what is stored.
 

@@ -7,7 +7,7 @@ from pynamodb.connection import TableConnection
 from pynamodb.expressions.condition import Condition
 
 from redeliver.core import moments
-from redeliver.core.finding import Finding
+from redeliver.core.finding import DamagedFinding, Finding
 from redeliver.core.notification import Row, lane_of
 from redeliver.operator.ports import Span
 from redeliver.store import items
@@ -78,7 +78,7 @@ class DynamoRegister:
         """Return what is known of a finding, read consistently."""
         with translated():
             item = self._table.get_item(finding_id, consistent_read=True).get("Item")
-        return finding_of(item) if item else None
+        return _readable(finding_of(item)) if item else None
 
     def all(self) -> Iterator[Finding]:
         """Return every finding that can be read."""
@@ -86,10 +86,14 @@ class DynamoRegister:
         while True:
             with translated():
                 answer = self._table.scan(exclusive_start_key=start, consistent_read=True)
-            yield from filter(None, map(finding_of, answer["Items"]))
+            yield from filter(None, map(_readable, map(finding_of, answer["Items"])))
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return
+
+
+def _readable(finding: Finding | DamagedFinding) -> Finding | None:
+    return finding if isinstance(finding, Finding) else None
 
 
 def _within(span: Span) -> Condition | None:

@@ -1,6 +1,6 @@
 """The findings in DynamoDB, and the expiry of their records: ports Findings and FindingRecords."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +8,7 @@ from pynamodb.connection import TableConnection
 from pynamodb.exceptions import TransactWriteError
 
 from redeliver.core import moments
-from redeliver.core.finding import Finding, FindingStatus
+from redeliver.core.finding import DamagedFinding, Finding, FindingStatus
 from redeliver.core.notification import Notification, Row
 from redeliver.store import items
 from redeliver.store.connection import put, translated, update
@@ -17,6 +17,7 @@ from redeliver.store.models import NotificationModel as N
 from redeliver.store.notifications import DynamoNotifications, as_requested, differences, unmoved
 
 PAGE = 99  # with the check of the finding the hundred of one transaction
+LARGEST = 3_500_000  # bytes of its items; DynamoDB takes 4 MB (TransactWriteItems), and counts what we do not know too
 _TRIES = 3  # of a transaction that another one got in the way of
 
 
@@ -38,17 +39,15 @@ class DynamoFindings:
             condition |= F.changed_at == finding.changed_at
         return put(self._table, finding.finding_id, item=_item(finding), condition=condition)
 
-    def unsettled(self, before: datetime) -> Iterable[Finding]:
-        """Return the findings that changed before a moment and were not yet found in order."""
+    def unsettled(self) -> Iterable[Finding | DamagedFinding]:
+        """Return the findings that were not yet found in order since they changed."""
         start: Any = None
         while True:
             with translated():
                 answer = self._table.scan(
-                    filter_condition=F.unsettled <= moments.to_epoch(before),
-                    exclusive_start_key=start,
-                    consistent_read=True,
+                    filter_condition=F.unsettled.exists(), exclusive_start_key=start, consistent_read=True
                 )
-            yield from (each for each in map(finding_of, answer["Items"]) if each is not None and each.unsettled)
+            yield from map(finding_of, answer["Items"])
             start = answer.get("LastEvaluatedKey")
             if start is None:
                 return
@@ -85,6 +84,9 @@ class DynamoFindingRecords:
 
     def stamp(self, finding: Finding, pairs: Sequence[tuple[Notification, Notification]]) -> int:
         """Write the expiry of up to 99 records, if the finding is still resolved as read; return how many."""
+        return sum(self._stamp(finding, part) for part in _parts(pairs))
+
+    def _stamp(self, finding: Finding, pairs: Sequence[tuple[Notification, Notification]]) -> int:
         left = list(pairs)
         for _ in range(_TRIES):
             if not left:
@@ -126,6 +128,23 @@ class DynamoFindingRecords:
         return update(self._table, before.channel, before.dedup_key, actions=actions, condition=N.expires_at.exists())
 
 
+def _parts(
+    pairs: Sequence[tuple[Notification, Notification]],
+) -> Iterator[Sequence[tuple[Notification, Notification]]]:
+    """Return what goes into one transaction each."""
+    part: list[tuple[Notification, Notification]] = []
+    taken = 0
+    for pair in pairs:
+        size = items.size(items.to_item(pair[1]))
+        if part and taken + size > LARGEST:
+            yield part
+            part, taken = [], 0
+        part.append(pair)
+        taken += size
+    if part:
+        yield part
+
+
 def _as_read(finding: Finding) -> Any:
     return (F.status == finding.status.value) & (F.changed_at == finding.changed_at)
 
@@ -137,14 +156,31 @@ def _item(finding: Finding) -> dict[str, Any]:
     return item
 
 
-def finding_of(item: dict[str, Any]) -> Finding | None:
-    """Return a finding; one that cannot be read is unknown, which is to say active, and stops no other."""
-    try:
-        return Finding(
-            finding_id=item["finding_id"]["S"],
-            status=FindingStatus(item["status"]["S"]),
-            changed_at=item["changed_at"]["S"],
-            unsettled=moments.from_epoch(int(item["unsettled"]["N"])) if "unsettled" in item else None,
-        )
-    except (KeyError, ValueError):
-        return None
+def finding_of(item: items.Item) -> Finding | DamagedFinding:
+    """Return a finding, or what is wrong with its row."""
+    values: dict[str, Any] = {}
+    for name, (kind, read, required) in _CODECS.items():
+        given = item.get(name)
+        if given is None and not required:
+            continue
+        try:
+            values[name] = read((given or {})[kind])
+        except (KeyError, ValueError):
+            problem = f"{name} is {'missing' if given is None else 'not as redeliver writes it'}"
+            return DamagedFinding(item["finding_id"]["S"], problem)
+    return Finding(**values)
+
+
+def _changed_at(text: str) -> str:
+    if moments.parse(text)[1] != text:  # its order as text would not be its order in time
+        raise ValueError("not of the fixed width")
+    return text
+
+
+# attribute: (DynamoDB type, how it is read, whether every finding has it)
+_CODECS: dict[str, tuple[str, Callable[[str], object], bool]] = {
+    "finding_id": ("S", str, True),
+    "status": ("S", FindingStatus, True),
+    "changed_at": ("S", _changed_at, True),
+    "unsettled": ("N", lambda number: moments.from_epoch(int(number)), False),
+}

@@ -106,7 +106,7 @@ def to_item(record: Notification) -> dict[str, Value]:
 
 def from_item(item: Item) -> Row:
     """Return the record of an item, or what is wrong with it."""
-    if _size(item) > LARGEST:
+    if size(item) > LARGEST:
         return _unreadable(item, f"it has more than {LARGEST} bytes: no room for what an attempt comes to")
     values: dict[str, Any] = {}
     for name, (kind, read, _, required) in CODECS.items():
@@ -137,13 +137,13 @@ def _contradiction(record: Notification, item: Item) -> str | None:
     return None
 
 
-def _size(value: object) -> int:
+def size(value: object) -> int:
     """Return the bytes that an item takes, or a little more."""
     if isinstance(value, str | bytes):
         return len(value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value)
     if isinstance(value, Mapping):
-        return sum(_size(name) + _size(inner) for name, inner in value.items())
-    return sum(map(_size, value)) + 1 if isinstance(value, list) else 1
+        return sum(size(name) + size(inner) for name, inner in value.items())
+    return sum(map(size, value)) + 1 if isinstance(value, list) else 1
 
 
 def _unreadable(item: Item, problem: str) -> Unreadable:
