@@ -121,6 +121,9 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("another post", "Slack and Discord", lambda e: shown(e, cast.DISCORD, "hello")),
     ("charged twice", "Slack and Discord", lambda e: rewritten(e, cast.TRAEFIK, attempt_count=2)),
     ("all of Slack called", "Slack and Discord", lambda e: more_calls(e, posted("/services/x", text="<!everyone>"))),
+    ("all of Slack called by an element", "Slack and Discord", lambda e: more_calls(
+        e, posted("/services/x", text="", blocks=[{"type": "broadcast", "range": "channel"}])
+    )),
     ("all of Discord called", "Slack and Discord", lambda e: more_calls(e, posted("/api/webhooks/1/x", content="x"))),
     ("attempt charged", "channel not configured", lambda e: rewritten(e, cast.PAGED, attempt_count=1)),
     ("not put aside", "invalid queue message", lambda e: replace(e, refused=())),

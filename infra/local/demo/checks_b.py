@@ -43,7 +43,8 @@ def slack_and_discord_have_one_each(evidence: Evidence) -> Iterator[str]:
         yield from differs(f"{channel}: messages", len(posts), 1)
         yield from (f"{channel}: {request['dedup_key']} is not in it" for post in posts if not _names(post, request))
     for call in evidence.calls:
-        if call.path.startswith("/services/") and "<!" in call.body:
+        # A mention is one in `text`, or an element of its own: what a text element says is only shown.
+        if call.path.startswith("/services/") and ("<!" in call.content["text"] or '"broadcast"' in call.body):
             yield "team-slack: a mention of the text would be one"
         if "/webhooks/" in call.path and call.content.get("allowed_mentions") != {"parse": []}:
             yield "club-discord: a mention of the text would be one"
