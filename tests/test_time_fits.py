@@ -19,6 +19,7 @@ from redeliver.core.hold import PROBE_FOR
 from redeliver.core.notification import Dispatch
 from redeliver.core.outcome import Delivered, Outcome
 from redeliver.deliver import ATTEMPT_BUDGET, WRITE_EACH, WRITE_MARGIN, claim_until
+from redeliver.intake import PUT_ASIDE
 from redeliver.retain import TIME_FOR_ONE
 from redeliver.store import connection
 from redeliver.store.notifications import PAGE
@@ -153,6 +154,7 @@ def fits(times: Times) -> Iterator[Fit]:
     )
     yield Fit("retention begins no request that may outlive its run", request_of_dynamodb(), TIME_FOR_ONE)
     yield Fit("retention begins no call to a queue that may outlive its run", call_to_a_queue(), TIME_FOR_ONE)
+    yield Fit("no message is put aside beyond the run", call_to_a_queue(), PUT_ASIDE)
     yield Fit("retention has most of its run to work in", TIME_FOR_ONE, times.run / 3)
     yield Fit(
         "a lease outlives the run that took it, and a write on its way then", try_of_dynamodb(), lease - times.run

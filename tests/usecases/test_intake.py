@@ -1,11 +1,13 @@
 """The ways in: a direct call with one or many, a message of the queue (SPEC 4, 12)."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
-from redeliver.intake import direct, message
+from redeliver.intake import PUT_ASIDE, direct, message
 from redeliver.ports import Unavailable
 from tests.builders import raw
 from tests.fakes import REFUSED
@@ -133,3 +135,11 @@ def test_a_message_that_could_not_be_stored_goes_back() -> None:
     world.ledger.will(REFUSED)
     with pytest.raises(Unavailable):
         message(world.accept, json.dumps(raw()), Refused(), world.deadline())
+
+
+@pytest.mark.parametrize(("left", "kept"), [(timedelta(seconds=-0.1), 0), (timedelta(), 1)])
+def test_an_invalid_message_goes_back_when_there_is_no_time_to_put_it_aside(left: timedelta, kept: int) -> None:
+    world, refused = World(), Refused()
+    with nullcontext() if kept else pytest.raises(Unavailable, match="no time was left to put an invalid message"):
+        message(world.accept, "{", refused, world.deadline(PUT_ASIDE + left))
+    assert len(refused.messages) == kept
