@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from redeliver import queue
+from redeliver.channels import sources
 from redeliver.channels.attempt import ATTEMPT_SECONDS
+from redeliver.channels.patient import PATIENCE, PERIOD
 from redeliver.channels.sources import ParameterStore
 from redeliver.core.hold import PROBE_FOR
 from redeliver.core.notification import Dispatch
 from redeliver.core.outcome import Delivered, Outcome
 from redeliver.deliver import ATTEMPT_BUDGET, WRITE_EACH, WRITE_MARGIN, claim_until
+from redeliver.intake import PUT_ASIDE
 from redeliver.retain import TIME_FOR_ONE
 from redeliver.store import connection
 from redeliver.store.notifications import PAGE
@@ -103,6 +106,13 @@ def call_to_a_queue() -> timedelta:
     return timedelta(seconds=queue._TRIES * (queue._CONNECT_SECONDS + queue._READ_SECONDS)) + pauses(queue._TRIES)
 
 
+def call_to_ssm() -> timedelta:
+    """Return how long it takes until SSM is given up."""
+    return timedelta(seconds=sources._TRIES * (sources._CONNECT_SECONDS + sources._READ_SECONDS)) + pauses(
+        sources._TRIES
+    )
+
+
 def pauses(tries: int) -> timedelta:
     """Return how long botocore pauses between so many tries: up to 1, 2, 4 … 20 s."""
     return timedelta(seconds=sum(min(2**number, 20) for number in range(tries - 1)))
@@ -129,16 +139,23 @@ def fits(times: Times) -> Iterator[Fit]:
     yield Fit("an attempt begins in a run that has just begun", room(), times.run)
     yield Fit("an attempt keeps to its budget", timedelta(seconds=ATTEMPT_SECONDS), ATTEMPT_BUDGET)
     yield Fit(
-        "a channel's document is read before an attempt, in the same run",
-        timedelta(seconds=ParameterStore.longest_seconds) + room(),
+        "channels' documents are read before an attempt, in the same run",
+        PATIENCE + timedelta(seconds=ParameterStore.longest_seconds) + room(),
         times.run,
     )
+    yield Fit(
+        "no document takes longer to read than is said",
+        call_to_ssm(),
+        timedelta(seconds=ParameterStore.longest_seconds),
+    )
+    yield Fit("every sweep may wait for documents", PERIOD, times.period)
     yield Fit("all that a sweep takes goes out as one digest", reading + room(times.sweep_records), times.run)
     yield Fit(
         "a run outlives a request that DynamoDB does not answer, and can say so", request_of_dynamodb(), times.run
     )
     yield Fit("retention begins no request that may outlive its run", request_of_dynamodb(), TIME_FOR_ONE)
     yield Fit("retention begins no call to a queue that may outlive its run", call_to_a_queue(), TIME_FOR_ONE)
+    yield Fit("no message is put aside beyond the run", call_to_a_queue(), PUT_ASIDE)
     yield Fit("retention has most of its run to work in", TIME_FOR_ONE, times.run / 3)
     yield Fit(
         "a lease outlives the run that took it, and a write on its way then", try_of_dynamodb(), lease - times.run
@@ -176,7 +193,7 @@ CHANGES = [
     }),
     ("Globals.Function.Timeout", 12, {
         "all that a sweep takes goes out as one digest", "an attempt begins in a run that has just begun",
-        "a channel's document is read before an attempt, in the same run",
+        "channels' documents are read before an attempt, in the same run",
         "a run outlives a request that DynamoDB does not answer, and can say so",
         "retention has most of its run to work in",
     }),

@@ -249,12 +249,19 @@ def test_a_server_that_never_answers_hears_of_one_channel(silent: Endpoint, tran
         (Step(400, body='{"__type": "ThrottlingException"}'), SourceUnavailable),
         (Step(200, body="<html>sign in</html>"), SourceUnavailable),
         (Step(200, body="{}"), SourceUnavailable),
+        (Step(200, body="[1]"), SourceUnavailable),
+        (Step(200, body="5"), SourceUnavailable),
+        (Step(200, body='{"Parameter": null}'), SourceUnavailable),
+        (Step(200, body='{"Parameter": {}}'), SourceUnavailable),
+        (Step(200, body='{"Parameter": {"Value": null}}'), SourceUnavailable),
+        (Step(200, body='{"Parameter": {"Value": "{}", "LastModifiedDate": "soon"}}'), SourceUnavailable),
+        (Step(500, body="[1]"), SourceUnavailable),
         (Step(failure="close"), SourceUnavailable),
         (Step(failure="garbage", body="\0" * 1000), SourceUnavailable),
         (Step(400, body='{"__type": "AccessDeniedException"}'), Unavailable),
         (Step(400, body='{"__type": "InvalidKeyId"}'), Unavailable),
     ],
-    ids=str,
+    ids=lambda value: f"{value.status} {value.body[:40]}" if isinstance(value, Step) else "",
 )
 def test_an_answer_is_about_the_source_or_about_the_name(
     silent: Endpoint, step: Step, about: type[Unavailable]

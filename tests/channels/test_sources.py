@@ -32,6 +32,7 @@ class TestFile:
             ('{"ops": {"secret": "s3cret" x}}', "line 1, column 29"),
             ("[1]", "JSON object"),
             ("[" * 100_000, "nested too deeply"),
+            ("1" * 5000, "too many digits"),
         ],
     )
     def test_a_bad_file_says_where_without_its_text(self, text: str, said: str, tmp_path: Path) -> None:

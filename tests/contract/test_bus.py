@@ -22,8 +22,10 @@ class FakeBus:
     def __init__(self, *, down: bool = False) -> None:
         self.calls: list[list[tuple[str, Mapping[str, object]]]] = []
         self.down = down
+        self.asked = 0
 
     def publish(self, events: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        self.asked += 1
         if self.down:
             raise Unavailable("EventBridge: InternalException")
         self.calls.append(list(events))
@@ -65,6 +67,47 @@ def test_a_bus_that_is_down_is_logged_and_nothing_else() -> None:
         telemetry.announce(Announcement.HELD, channel="ops")
     (line,) = map(json.loads, log.getvalue().splitlines())
     assert (line["message"], line["number"], line["level"]) == ("events_not_published", 1, "WARNING")
+
+
+def test_a_bus_that_is_down_is_asked_once_an_invocation() -> None:
+    bus = FakeBus(down=True)
+    telemetry, log = telemetry_over(bus)
+    with telemetry.invocation("r1"):
+        for _ in range(5 * MOST_EVENTS + 3):
+            telemetry.announce(Announcement.HELD, channel="ops")
+    assert bus.asked == 1
+    lines = list(map(json.loads, log.getvalue().splitlines()))
+    assert [(line["message"], line["number"]) for line in lines] == [
+        ("events_not_published", MOST_EVENTS),
+        ("events_not_published", 4 * MOST_EVENTS + 3),
+    ]
+    bus.down = False
+    with telemetry.invocation("r2"):
+        telemetry.announce(Announcement.HELD, channel="ops")
+    assert [len(call) for call in bus.calls] == [1]
+
+
+class Looking(FakeBus):
+    """Notes what has been written when it is asked."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__()
+        self.capsys, self.written = capsys, ""
+
+    def publish(self, events: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        self.written = self.capsys.readouterr().out
+
+
+def test_metrics_are_written_before_a_bus_is_waited_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "redeliver")
+    bus = Looking(capsys)
+    telemetry, _ = telemetry_over(bus)
+    telemetry.count("notifications.invalid")
+    telemetry.announce(Announcement.HELD, channel="ops")
+    telemetry.flush()
+    assert "notifications.invalid" in bus.written
 
 
 def test_secrets_stay_here() -> None:

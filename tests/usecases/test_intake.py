@@ -1,12 +1,14 @@
 """The ways in: a direct call with one or many, a message of the queue (SPEC 4, 12)."""
 
 import json
+from contextlib import nullcontext
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from redeliver.deliver import WRITE_EACH
-from redeliver.intake import direct, message
+from redeliver.intake import PUT_ASIDE, direct, message
 from redeliver.ports import Unavailable
 from tests.builders import raw
 from tests.fakes import REFUSED, FakeDeadLetterQueue
@@ -251,3 +253,11 @@ def test_time_to_put_aside_is_left_by_the_attempts_that_come_after() -> None:
         answers = direct(world.accept, event, world.refused, world.deadline((exact + more) * WRITE_EACH))["results"]
         assert isinstance(answers, list)
         assert answers[-1]["result"] == result
+
+
+@pytest.mark.parametrize(("left", "kept"), [(timedelta(seconds=-0.1), 0), (timedelta(), 1)])
+def test_an_invalid_message_goes_back_when_there_is_no_time_to_put_it_aside(left: timedelta, kept: int) -> None:
+    world, refused = World(), FakeDeadLetterQueue()
+    with nullcontext() if kept else pytest.raises(Unavailable, match="no time was left to put an invalid message"):
+        message(world.accept, "{", refused, world.deadline(PUT_ASIDE + left))
+    assert len(refused.messages) == kept

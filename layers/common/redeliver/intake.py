@@ -11,6 +11,8 @@ from redeliver.core.request import MOST_NOTIFICATIONS
 from redeliver.deliver import WRITE_EACH
 from redeliver.ports import Deadline, Unavailable
 
+PUT_ASIDE = timedelta(seconds=16)  # longer than a call to the queue takes that is not answered
+
 
 class DeadLetterQueue(Protocol):
     """Where requests go that no retry can make valid."""
@@ -71,6 +73,8 @@ def message(accept: Accept, body: str, refused: DeadLetterQueue, deadline: Deadl
     asked = Asked.of_text(body)
     answer = accept(asked.value, deadline)
     if answer.result == "invalid":
+        if deadline.left() < PUT_ASIDE:  # the messages behind it are still to be stored
+            raise Unavailable("no time was left to put an invalid message aside; it is put aside when it comes again")
         refused.put(asked.text, asked.refusal(str(answer.error)))
     return answer
 

@@ -24,6 +24,7 @@ class EmfTelemetry:
         self._logger = logger
         self._bus = bus
         self._untold: list[tuple[str, Mapping[str, object]]] = []
+        self._bus_fails = False  # until the next flush: a silent bus would hold up one delivery after the other
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, _Dimensions]] = Counter()
         self._gauges: dict[str, float] = {}
@@ -51,7 +52,7 @@ class EmfTelemetry:
         told = {name: value for name, value in _cleaned(detail).items() if value is not None}
         with self._lock:
             self._untold.append((what.value, told))
-            full = len(self._untold) >= MOST_EVENTS
+            full = len(self._untold) >= MOST_EVENTS and not self._bus_fails
         if full:
             self._publish()
 
@@ -63,7 +64,16 @@ class EmfTelemetry:
         try:
             self._bus.publish(events)
         except Unavailable as error:  # who listens misses something; what was delivered stays delivered
+            self._bus_fails = True
             self.warn("events_not_published", number=len(events), error=str(error))
+
+    def _publish_the_rest(self) -> None:
+        if not self._bus_fails:
+            self._publish()
+        with self._lock:
+            left, self._untold, self._bus_fails = len(self._untold), [], False
+        if left:
+            self.warn("events_not_published", number=left, error="the bus had failed before, and was not asked again")
 
     @contextmanager
     def invocation(self, request_id: str) -> Iterator[None]:
@@ -76,7 +86,6 @@ class EmfTelemetry:
 
     def flush(self) -> None:
         """Write what was counted, and tell what was announced, since the last flush."""
-        self._publish()
         with self._lock:
             counts, self._counts = self._counts, Counter()
             gauges, self._gauges = self._gauges, {}
@@ -89,6 +98,7 @@ class EmfTelemetry:
         for dimensions, metrics in sets.items():
             for first in range(0, len(metrics), _MOST_METRICS):
                 _write(dimensions, metrics[first : first + _MOST_METRICS])
+        self._publish_the_rest()  # last: a bus that does not answer costs no metric, should the invocation's time end
 
 
 def _write(dimensions: _Dimensions, metrics: list[tuple[str, MetricUnit, float]]) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
 
 
+_CONNECT_SECONDS, _READ_SECONDS, _TRIES = 1, 1.4, 2
 _SERVER_ERROR = 500  # and above: RFC 9110 15.6
 # AWS's codes for it (of SSM: ThrottlingException), with status 400.
 _THROTTLED = ("ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequestsException")
@@ -62,7 +63,7 @@ class File:
 class ParameterStore:
     """SSM SecureStrings, `/redeliver/<stage>/channels/<name>`; region and endpoint come from the environment."""
 
-    longest_seconds = 6.0  # two tries of a client whose own time-outs are those of `_make_client`, and a pause of 1 s
+    longest_seconds = 6.0  # the tries of the client, and a pause of up to a second between them
 
     def __init__(self, stage: str, make_client: "Callable[[], SSMClient] | None" = None) -> None:
         """Make no client yet: that takes time, and a warm invocation may never need it."""
@@ -74,21 +75,20 @@ class ParameterStore:
     def fetch(self, name: str) -> object:
         """Return the document."""
         # Not at the top: a local file does not need it.
-        from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
-        from botocore.parsers import ResponseParserError
+        from botocore.exceptions import ClientError, ParamValidationError
 
         parameter = f"/redeliver/{self._stage}/channels/{name}"
         try:
             answer = self._ready_client().get_parameter(Name=parameter, WithDecryption=True)
+            value = str(answer["Parameter"]["Value"])
         except ClientError as error:
             return _refused(error.response, parameter)
         except ParamValidationError:
             return NotConfigured(f"there is no SSM parameter {parameter}")
-        except (BotoCoreError, ResponseParserError) as error:
+        # botocore has errors of its own for no answer; one that is not SSM's is an AttributeError, a KeyError …
+        except Exception as error:  # noqa: BLE001 - whichever it is, it stops neither a sweep nor what is cached
             raise SourceUnavailable(f"SSM did not answer for {parameter}: {type(error).__name__}") from None
-        if "Parameter" not in answer:
-            raise SourceUnavailable(f"SSM did not answer for {parameter}: there is no parameter in its answer")
-        return _parse(answer["Parameter"].get("Value", ""), f"the SSM parameter {parameter}")
+        return _parse(value, f"the SSM parameter {parameter}")
 
     def _ready_client(self) -> "SSMClient":
         with self._lock:
@@ -113,7 +113,11 @@ def _make_client() -> "SSMClient":
     from botocore.config import Config
     from botocore.session import Session
 
-    config = Config(connect_timeout=1, read_timeout=1.4, retries={"total_max_attempts": 2, "mode": "standard"})
+    config = Config(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        retries={"total_max_attempts": _TRIES, "mode": "standard"},
+    )
     return cast("SSMClient", Session().create_client("ssm", config=config))
 
 
@@ -122,5 +126,7 @@ def _parse(text: str, what: str) -> object:
         return decoded(text)
     except json.JSONDecodeError as error:  # without its text: that could hold a secret
         return NotConfigured(f"{what} is not JSON: see line {error.lineno}, column {error.colno}")
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        return NotConfigured(f"{what} has a number of too many digits")
     except RecursionError:
         return NotConfigured(f"{what} is nested too deeply")
