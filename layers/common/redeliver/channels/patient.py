@@ -15,7 +15,7 @@ RENEWING = PATIENCE / 2  # of it: old documents serve on, so that others that ar
 
 
 class Patient:
-    """Asks a source, with a moment; used from many threads. `monotonic` is the clock by which it waits."""
+    """Asks a source, with a moment; used from many threads (ADR 13). `monotonic` is the clock by which it waits."""
 
     def __init__(self, source: Source, monotonic: Callable[[], float]) -> None:
         """Ask nothing yet."""
