@@ -1,12 +1,14 @@
-"""Run ministack with four things AWS does and this release of it does not.
+"""Run ministack with five things AWS does and this release of it does not.
 
 It runs in the stack's own environment and patches private names, so ministack is pinned exactly, and
-tests/stack/test_local_stack.py fails when one of the first three stops working, test_entry_points.py without the last:
+tests/stack/test_local_stack.py fails when one of the first three stops working, test_entry_points.py without the
+fourth, test_resolution.py without the last:
 
 1. TTL and point-in-time recovery declared for a table in CloudFormation take effect;
 2. what TTL removes leaves a REMOVE record in the table's stream, with the service's identity;
 3. Embedded Metric Format lines in a function's log become metrics;
-4. a queue's MaximumConcurrency that comes from a parameter, and so as text, is a number.
+4. a queue's MaximumConcurrency that comes from a parameter, and so as text, is a number;
+5. who may send a message to a queue may send a batch of them (SQS Developer Guide, "Amazon SQS batch actions").
 """
 
 import json
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ministack import app
+from ministack.core import iam_actions
 from ministack.core.responses import request_scope
 from ministack.services import cloudwatch, dynamodb, lambda_svc
 from ministack.services.cloudformation import provisioners
@@ -58,6 +61,17 @@ def read_concurrency_as_a_number() -> None:
 
     handlers["create"] = lambda logical_id, props, stack: create(logical_id, with_number(props), stack)
     handlers["update"] = lambda id_, old, new, stack: update(id_, with_number(old), with_number(new), stack)
+
+
+def authorize_batches_as_single_actions() -> None:
+    """Let SQS's batch actions need the permission of their single ones: IAM knows none for them."""
+    extract = iam_actions.extract_iam_action
+
+    def extract_single(*args: Any) -> str | None:
+        action: str | None = extract(*args)
+        return action.removesuffix("Batch") if action is not None and action.startswith("sqs:") else action
+
+    iam_actions.extract_iam_action = extract_single
 
 
 def remove_expired_items(every_seconds: float) -> None:
@@ -143,6 +157,7 @@ def main() -> None:
     """Patch, then serve."""
     apply_table_settings()
     read_concurrency_as_a_number()
+    authorize_batches_as_single_actions()
     remove_expired_items(every_seconds=1)
     turn_log_lines_into_metrics()
     app.main()
