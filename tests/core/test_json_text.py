@@ -18,6 +18,7 @@ BY_THEMSELVES = {
     "layers/common/redeliver/channels/pagerduty.py": "the same",
     "layers/common/redeliver/channels/severity.py": "the same",
     "layers/common/redeliver/store/items.py": "the same",
+    "layers/common/redeliver/channels/slack.py": "the elements of a rich text, which its layout wrote",
     "layers/common/redeliver/channels/http.py": "bytes of an endpoint, where json looks for the mark by itself",
     "cli/redeliver_cli/deployed.py": "bytes of a function, which writes none",
 }
