@@ -130,7 +130,9 @@ def test_html_is_shown_in_a_popup_or_instead(tab: Tab) -> None:
 def test_scripts_of_a_widget_do_not_run(tab: Tab) -> None:
     tab.run("document.getElementById('widget').innerHTML = '<img src=x onerror=alert(1)>'")
     end = time.monotonic() + 30
-    while not any("Content Security Policy" in each for each in tab.complaints) and time.monotonic() < end:
+    # The policy may also refuse the image itself; whether it says so before the handler differs from run to run.
+    while not any("inline event handler" in each for each in tab.complaints) and time.monotonic() < end:
         assert tab.run("document.querySelectorAll('#widget img').length") == 1
     assert tab.dialogs == []
-    assert len(tab.complaints) == 1
+    assert all("Content Security Policy" in each for each in tab.complaints)
+    assert any("inline event handler" in each for each in tab.complaints)
